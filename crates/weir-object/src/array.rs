@@ -190,7 +190,8 @@ pub(super) struct Pass {
 
 impl Pass {
     /// An aggregation, which keeps what snapshots see, or a pass that drops everything.
-    pub(super) fn new(after: u64, upto: u64, snapshots: Option<&[u64]>) -> Self {
+    pub(super) fn new(span: EpochRange, snapshots: Option<&[u64]>) -> Self {
+        let (after, upto) = (span.after.0, span.upto.0);
         let mut keep = Vec::new();
         if let Some(snapshots) = snapshots {
             keep.extend(snapshots.iter().copied().filter(|&e| e > after && e < upto));

@@ -120,7 +120,7 @@ impl ObjectStore for DiskStore {
         let snapshots = &known(&self.containers, id)?.snapshots;
         check_range(span)?;
         let snapshots = (!discards).then_some(&snapshots[..]);
-        let pass = Pass::new(span.after.0, span.upto.0, snapshots);
+        let pass = Pass::new(span, snapshots);
         self.write_through(|view| view.pass(id, pass))
     }
 

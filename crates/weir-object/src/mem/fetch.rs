@@ -89,17 +89,11 @@ impl<M: Medium> Mem<M> {
         Ok(())
     }
 
-    fn fetch_array(
-        &self,
-        item: u32,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        mut out: &mut [u8],
-    ) -> Result<()> {
-        let entry = &self.index.items[item as usize];
+    fn fetch_array(&self, of: u32, iod: &mut Iod<'_>, read: u64, mut out: &mut [u8]) -> Result<()> {
+        let entry = &self.index.items[of as usize];
         let size = match entry.holds {
             Holds::Array => u64::from(self.index.arrays[entry.more as usize].size),
-            Holds::Singles if self.index.has_singles(item) => return only_singles(),
+            Holds::Singles if self.index.has_singles(of) => return only_singles(),
             _ => 0,
         };
         let asked = std::mem::replace(&mut iod.size, size);
@@ -114,10 +108,10 @@ impl<M: Medium> Mem<M> {
             let part;
             (part, out) = out.split_at_mut((extent.count * size) as usize);
             let (start, end) = range(*extent);
-            let view = array.seen_at(epoch, entry.newest.epoch, start, end);
+            let view = array.seen_at(read, entry.newest.epoch, start, end);
             for (from, to, number) in parts(&view, start, end) {
                 let rect = &array.rects[number as usize];
-                if rect.is_punch() || self.index.is_hidden(entry, rect.epoch, epoch) {
+                if rect.is_punch() || self.index.is_hidden(entry, rect.epoch, read) {
                     continue;
                 }
                 let (first, last) = ((from - rect.start) * size, (to - rect.start) * size);

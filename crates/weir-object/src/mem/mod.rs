@@ -111,7 +111,7 @@ impl<M: Medium> Mem<M> {
         let mut record = Record::new(kind, id.0, ObjectId::default(), span.upto.0);
         record.at = span.after.0;
         self.note(&record)?;
-        Ok(self.pass_over(kind, id.0, span.after.0, span.upto.0))
+        Ok(self.pass_over(kind, id.0, span))
     }
 }
 

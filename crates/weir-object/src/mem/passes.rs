@@ -24,16 +24,15 @@ impl<M: Medium> Mem<M> {
     pub(super) fn pass_over(
         &mut self,
         kind: RecordKind,
-        container: u32,
-        after: u64,
-        upto: u64,
+        of: u32,
+        span: EpochRange,
     ) -> FreedVersions {
-        let entry = self.index.containers.get(container as usize);
+        let entry = self.index.containers.get(of as usize);
         let snapshots = entry.map_or(&[][..], |entry| &entry.snapshots);
         let aggregates = kind == RecordKind::Aggregate;
-        let mut pass = Pass::new(after, upto, aggregates.then_some(snapshots));
+        let mut pass = Pass::new(span, aggregates.then_some(snapshots));
         for object in 0..self.index.objects.len() {
-            if self.index.objects[object].container != container {
+            if self.index.objects[object].container != of {
                 continue;
             }
             let mut lowest = u64::MAX;

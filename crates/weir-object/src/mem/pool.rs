@@ -161,13 +161,14 @@ impl<M: Medium> Mem<M> {
                 let Some(record) = Log::record(&self.medium, at, salt) else {
                     continue;
                 };
-                let (container, from, upto) = (record.container, record.at, record.epoch);
+                let (after, upto) = (Epoch(record.at), Epoch(record.epoch));
+                let (of, span) = (record.container, EpochRange { after, upto });
                 if !self.is_possible(&record) {
                     return ObjectCode::Io.fail("a record of the pool's log makes no sense");
                 }
                 match record.kind {
                     kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
-                        self.pass_over(kind, container, from, upto);
+                        self.pass_over(kind, of, span);
                     }
                     _ => self.index.apply(&self.medium, &record, at),
                 }

@@ -78,6 +78,11 @@ pub struct RemoteStore<C> {
     stats: StoreStats,
 }
 
+/// A reply's success or failure, and the body behind its head.
+type Answer<'a> = Result<(Result<()>, &'a [u8])>;
+/// Use of the caller's memory by a call, its length, and values for it.
+type Bulk<'a> = Option<(BulkUse, u64, &'a [u8])>;
+
 /// A body of one field.
 fn whole<T: for<'a> Field<'a>>(body: &mut Body<'_>) -> Result<T> {
     body.get()
@@ -263,7 +268,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         &mut self,
         number: usize,
         request: &Request<'_>,
-        bulk: Option<(BulkUse, u64, &[u8])>,
+        bulk: Bulk<'_>,
         is_waited: bool,
     ) -> Result<u64> {
         self.request.clear();
@@ -295,13 +300,8 @@ impl<C: ServiceChannel> RemoteStore<C> {
         Ok(ticket)
     }
 
-    fn send(
-        &mut self,
-        number: usize,
-        (slot, operation): (u32, u16),
-        bulk: Option<(BulkUse, u64, &[u8])>,
-    ) -> io::Result<()> {
-        let target = &mut self.targets[number];
+    fn send(&mut self, to: usize, (slot, operation): (u32, u16), bulk: Bulk<'_>) -> io::Result<()> {
+        let target = &mut self.targets[to];
         let channel = &mut target.channel;
         let mut part = None;
         if let Some((access, length, values)) = bulk {
@@ -344,15 +344,11 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// The reply of a call that has ended: its result, and what follows.
-    fn answer(&self, place: (usize, usize)) -> Result<(Result<()>, &[u8])> {
+    fn answer(&self, place: (usize, usize)) -> Answer<'_> {
         self.answer_in(place, &self.targets[place.0].slots[place.1].reply)
     }
 
-    fn answer_in<'r>(
-        &self,
-        (number, slot): (usize, usize),
-        reply: &'r [u8],
-    ) -> Result<(Result<()>, &'r [u8])> {
+    fn answer_in<'r>(&self, (number, slot): (usize, usize), reply: &'r [u8]) -> Answer<'r> {
         let target = &self.targets[number];
         match (target.slots[slot].failure, &target.lost) {
             (None, _) => Reply::decode(reply),

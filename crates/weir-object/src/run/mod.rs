@@ -418,7 +418,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
         } else {
             let mut run = ObjectRun::default();
             let stop = worker.walk(test.action.kind(), || {
-                run = walk::walk(session, test, self.iteration);
+                run = session.walk(test, self.iteration);
                 Ok((run.operations, run.bytes.0))
             });
             (stop, run)
