@@ -147,6 +147,16 @@ impl ObjectError {
     }
 }
 
+/// Ends a call with an error of a code where something is so.
+macro_rules! refuse {
+    ($is:expr => $code:ident, $why:expr) => {
+        if $is {
+            return $crate::ObjectCode::$code.fail($why);
+        }
+    };
+}
+pub(crate) use refuse;
+
 /// Code of a failure of the system.
 pub(crate) fn code_of_io(error: &io::Error) -> ObjectCode {
     match error.kind() {

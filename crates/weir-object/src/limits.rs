@@ -9,16 +9,12 @@ use crate::prelude::*;
 const MAX_EXTENTS: usize = 128;
 
 pub(super) fn check_epoch(epoch: Epoch) -> Result<()> {
-    if epoch.0 == 0 || epoch.0 == u64::MAX {
-        return ObjectCode::Inval.fail("epochs lie between 1 and 2^64 - 2");
-    }
+    refuse!(epoch.0 == 0 || epoch.0 == u64::MAX => Inval, "epochs lie between 1 and 2^64 - 2");
     Ok(())
 }
 
 pub(super) fn check_range(range: EpochRange) -> Result<()> {
-    if range.after >= range.upto {
-        return ObjectCode::Inval.fail("the range of epochs is empty");
-    }
+    refuse!(range.after >= range.upto => Inval, "the range of epochs is empty");
     check_epoch(range.upto)
 }
 
@@ -45,33 +41,26 @@ pub(crate) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
 
 pub(crate) fn check_extent(extent: RecordExtent) -> Result<()> {
     let end = extent.index.checked_add(extent.count);
-    if extent.count == 0 || end.is_none_or(|end| end > MAX_RECORDS) {
-        return ObjectCode::Inval.fail("an extent is empty or ends behind 2^63 records");
-    }
+    refuse!(extent.count == 0 || end.is_none_or(|end| end > MAX_RECORDS) => Inval,
+        "an extent is empty or ends behind 2^63 records");
     Ok(())
 }
 
 /// Checks a call's descriptors; the bytes of its data.
 pub(crate) fn check_iods(object: ObjectId, iods: &[Iod<'_>]) -> Result<u64> {
-    if iods.is_empty() || iods.len() > MAX_IODS {
-        return ObjectCode::Inval.fail("a call has 1 to 128 attribute keys");
-    }
+    refuse!(iods.is_empty() || iods.len() > MAX_IODS => Inval, "a call has 1 to 128 attribute keys");
     let mut total = 0;
     for (number, iod) in iods.iter().enumerate() {
         check_akey(object, iod.akey)?;
-        if iods[..number].iter().any(|other| other.akey == iod.akey) {
-            return ObjectCode::Inval.fail("an attribute key occurs twice");
-        }
+        refuse!(iods[..number].iter().any(|other| other.akey == iod.akey) => Inval,
+            "an attribute key occurs twice");
         if iod.kind == IodKind::Array {
-            if iod.extents.is_empty() || iod.extents.len() > MAX_EXTENTS {
-                return ObjectCode::Inval.fail("an array has 1 to 128 extents");
-            }
+            refuse!(iod.extents.is_empty() || iod.extents.len() > MAX_EXTENTS => Inval,
+                "an array has 1 to 128 extents");
             iod.extents.iter().copied().try_for_each(check_extent)?;
         }
         let bytes = iod.room();
-        if bytes > MAX_VALUE {
-            return ObjectCode::Inval.fail("a value is longer than 1 GiB");
-        }
+        refuse!(bytes > MAX_VALUE => Inval, "a value is longer than 1 GiB");
         total += bytes;
     }
     Ok(total)
@@ -101,13 +90,9 @@ pub(crate) fn check_call(at: CallAt<'_>, iods: &[Iod<'_>]) -> Result<u64> {
 /// Checks an update; the bytes of its data.
 pub(crate) fn check_update(at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<u64> {
     let bytes = check_call(at, iods)?;
-    if bytes != data.len() as u64 {
-        return ObjectCode::Inval.fail("the data has not the length of the descriptors");
-    }
+    refuse!(bytes != data.len() as u64 => Inval, "the data has not the length of the descriptors");
     for iod in iods {
-        if iod.size == 0 {
-            return ObjectCode::Inval.fail("a value is empty");
-        }
+        refuse!(iod.size == 0 => Inval, "a value is empty");
         check_apart(iod.extents())?;
     }
     Ok(bytes)
@@ -115,9 +100,8 @@ pub(crate) fn check_update(at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Res
 
 /// Checks a fetch.
 pub(crate) fn check_fetch(at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<()> {
-    if check_call(at, iods)? > data.len() as u64 {
-        return ObjectCode::Inval.fail("the data has less room than the descriptors say");
-    }
+    refuse!(check_call(at, iods)? > data.len() as u64 => Inval,
+        "the data has less room than the descriptors say");
     Ok(())
 }
 
@@ -150,12 +134,10 @@ pub(crate) fn check_list(level: ListLevel<'_>, epoch: Epoch) -> Result<()> {
 pub(crate) fn check_query(id: ObjectId, what: KeyQuery, epoch: Epoch, dkey: &[u8]) -> Result<()> {
     check_epoch(epoch)?;
     let (dkeys, akeys) = (what.has(KeyQuery::DKEY), what.has(KeyQuery::AKEY));
-    if what.has(KeyQuery::MAX) == what.has(KeyQuery::MIN) {
-        return ObjectCode::Inval.fail("a query is for the greatest or the smallest");
-    }
-    if dkeys && id.dkeys() == KeyOrder::Hashed || akeys && id.akeys() == KeyOrder::Hashed {
-        return ObjectCode::Inval.fail("hashed keys have no order");
-    }
+    refuse!(what.has(KeyQuery::MAX) == what.has(KeyQuery::MIN) => Inval,
+        "a query is for the greatest or the smallest");
+    refuse!(dkeys && id.dkeys() == KeyOrder::Hashed || akeys && id.akeys() == KeyOrder::Hashed => Inval,
+        "hashed keys have no order");
     if dkeys {
         return Ok(());
     }
@@ -216,8 +198,6 @@ pub(crate) fn nothing_to_punch<T>() -> Result<T> {
 pub(crate) fn check_punched(there: &[Rect], epoch: u64, records: (u64, u64)) -> Result<bool> {
     let is_same = |rect: &&Rect| rect.epoch == epoch && rect.overlaps(records.0, records.1);
     let mut same = there.iter().filter(is_same);
-    if same.clone().any(|rect| !rect.is_punch()) {
-        return ObjectCode::Inval.fail("the item is written at the same epoch");
-    }
+    refuse!(same.clone().any(|rect| !rect.is_punch()) => Inval, "the item is written at the same epoch");
     Ok(same.any(|rect| rect.covers(records)))
 }

@@ -128,20 +128,15 @@ impl Superblock {
     ) -> Result<Self> {
         let is_named = |bytes: &&[u8]| bytes.len() >= BLOCK && bytes.starts_with(&magic);
         let named: Vec<&[u8]> = places.into_iter().filter(is_named).collect();
-        if named.is_empty() {
-            return ObjectCode::Inval.fail("the file is no pool of weir, or one of another engine");
-        }
+        refuse!(named.is_empty() => Inval, "the file is no pool of weir, or one of another engine");
         let version = |bytes: &&[u8]| word(&bytes[8..]) & u64::from(u32::MAX);
-        if named.iter().map(version).max() > Some(VERSION.into()) {
-            return ObjectCode::NoSys.fail("the pool has the format of a newer weir");
-        }
+        refuse!(named.iter().map(version).max() > Some(VERSION.into()) => NoSys,
+            "the pool has the format of a newer weir");
         let whole = named.into_iter().filter_map(Self::decode);
         let Some(block) = whole.max_by_key(|block| block.generation) else {
             return ObjectCode::Io.fail("the pool's superblock is damaged");
         };
-        if uuid.is_some_and(|uuid| uuid != block.uuid) {
-            return ObjectCode::Mismatch.fail("the pool has another UUID");
-        }
+        refuse!(uuid.is_some_and(|uuid| uuid != block.uuid) => Mismatch, "the pool has another UUID");
         Ok(block)
     }
 }

@@ -57,9 +57,7 @@ impl Descriptors {
         data: *mut [u8],
     ) -> Result<()> {
         let needed = iods.iter().map(part).fold(0, usize::saturating_add);
-        if data.len() < needed {
-            return ObjectCode::Inval.fail("the data is shorter than its descriptors say");
-        }
+        refuse!(data.len() < needed => Inval, "the data is shorter than its descriptors say");
         let data = data.cast::<u8>();
         self.hold(dkey, iods);
         let (mut key, mut extent, mut byte) = (dkey.len(), 0, 0);

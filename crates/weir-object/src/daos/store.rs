@@ -310,9 +310,7 @@ impl ObjectStore for DaosStore {
             if !what.has(*level) {
                 continue;
             }
-            if *order != KeyOrder::Integer {
-                return ObjectCode::Inval.fail("daos finds the greatest of integer keys alone");
-            }
+            refuse!(*order != KeyOrder::Integer => Inval, "daos finds the greatest of integer keys alone");
             key.clear();
             key.resize(8, 0);
         }
@@ -320,9 +318,7 @@ impl ObjectStore for DaosStore {
         let object = self.object(container, object)?;
         let at = (object, transaction, u64::from(what.0));
         let found = self.library.query(at, &mut answer.dkey, &mut answer.akey)?;
-        if what.has(KeyQuery::EXTENT) && found.count == 0 {
-            return ObjectCode::NonExist.fail("nothing is visible");
-        }
+        refuse!(what.has(KeyQuery::EXTENT) && found.count == 0 => NonExist, "nothing is visible");
         answer.extent = RecordExtent {
             index: found.index,
             count: found.count,
@@ -351,12 +347,8 @@ impl ObjectStore for DaosStore {
     }
 
     fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
-        if discards {
-            return ObjectCode::NoSys.fail("daos does not discard epochs");
-        }
-        if span.after != Epoch(0) {
-            return ObjectCode::NoSys.fail("daos aggregates from the first epoch on");
-        }
+        refuse!(discards => NoSys, "daos does not discard epochs");
+        refuse!(span.after != Epoch(0) => NoSys, "daos aggregates from the first epoch on");
         self.transaction(id, span.upto)?;
         let all = span.upto == Epoch::LATEST;
         let upto = if all { 0 } else { span.upto.0 };

@@ -88,10 +88,8 @@ impl DiskStore {
         let Some(path) = &spec.path else {
             return ObjectCode::Inval.fail("disk has no pools in memory; give a directory");
         };
-        if spec.durability != Durability::Power {
-            return ObjectCode::NoSys
-                .fail("disk has the durability power alone; mem has none and process");
-        }
+        refuse!(spec.durability != Durability::Power => NoSys,
+            "disk has the durability power alone; mem has none and process");
         let started = Instant::now();
         let mut store = on_file(path, spec.mode, HEAD, |file| Self::on(file, path, spec))?;
         let spent = started.elapsed().as_nanos();
@@ -107,10 +105,8 @@ impl DiskStore {
             return ObjectCode::NoSys.fail(why);
         }
         let head = if spec.mode == PoolMode::Create {
-            if spec.bytes < LEAST {
-                return ObjectCode::NoSpace
-                    .fail("the pool is smaller than its own records; give 4 MiB or more");
-            }
+            refuse!(spec.bytes < LEAST => NoSpace,
+                "the pool is smaller than its own records; give 4 MiB or more");
             let head = Superblock {
                 magic: MAGIC,
                 uuid: spec.uuid.unwrap_or_default(),
@@ -128,9 +124,7 @@ impl DiskStore {
             head
         } else {
             let mut block = [0; BLOCK];
-            if length_of(&file, path)? < HEAD {
-                return ObjectCode::Io.fail("the pool's file was cut short");
-            }
+            refuse!(length_of(&file, path)? < HEAD => Io, "the pool's file was cut short");
             file.read_exact_at(&mut block, 0)
                 .map_err(|e| io("read", &e))?;
             Superblock::read([&block[..]], MAGIC, spec.uuid)?

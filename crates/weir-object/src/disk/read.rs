@@ -280,9 +280,7 @@ impl View<'_> {
         if size == 0 || asked == 0 {
             return Ok(());
         }
-        if asked != size {
-            return ObjectCode::IoInval.fail("the array has another record size");
-        }
+        refuse!(asked != size => IoInval, "the array has another record size");
         let punched = self.single(place, epoch)?;
         let punched = punched.map_or(0, |(key, _)| keys::epoch_of(&key));
         let above = self.floor(place, epoch)?.max(punched);

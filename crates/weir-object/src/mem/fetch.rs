@@ -60,9 +60,7 @@ impl<M: Medium> Mem<M> {
     #[inline]
     fn fetch_single(&self, item: u32, iod: &mut Iod<'_>, epoch: u64, out: &mut [u8]) -> Result<()> {
         let entry = &self.index.items[item as usize];
-        if entry.holds == Holds::Array {
-            return ObjectCode::IoInval.fail("the attribute key has an array");
-        }
+        refuse!(entry.holds == Holds::Array => IoInval, "the attribute key has an array");
         iod.size = 0;
         if entry.holds == Holds::Nothing {
             return Ok(());
@@ -82,9 +80,8 @@ impl<M: Medium> Mem<M> {
             return ObjectCode::Rec2Big.fail("the value is longer than its out");
         };
         out.copy_from_slice(self.medium.bytes(version.at, len));
-        if self.sums != ValueSums::None && sum_of(self.sums, out) != version.sum {
-            return ObjectCode::Csum.fail("the value is damaged");
-        }
+        refuse!(self.sums != ValueSums::None && sum_of(self.sums, out) != version.sum => Csum,
+            "the value is damaged");
         iod.found = u64::from(version.len);
         Ok(())
     }
@@ -100,9 +97,7 @@ impl<M: Medium> Mem<M> {
         if size == 0 || asked == 0 {
             return Ok(());
         }
-        if asked != size {
-            return ObjectCode::IoInval.fail("the array has another record size");
-        }
+        refuse!(asked != size => IoInval, "the array has another record size");
         let array = &self.index.arrays[entry.more as usize];
         for extent in iod.extents {
             let part;
@@ -115,9 +110,8 @@ impl<M: Medium> Mem<M> {
                     continue;
                 }
                 let (first, last) = ((from - rect.start) * size, (to - rect.start) * size);
-                if self.sums != ValueSums::None && !self.is_sound(rect, size, first, last) {
-                    return ObjectCode::Csum.fail("the extent is damaged");
-                }
+                refuse!(self.sums != ValueSums::None && !self.is_sound(rect, size, first, last) => Csum,
+                    "the extent is damaged");
                 let bytes = self.medium.bytes(rect.at + first, (last - first) as usize);
                 let place = ((from - start) * size) as usize;
                 part[place..place + bytes.len()].copy_from_slice(bytes);

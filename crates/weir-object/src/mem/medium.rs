@@ -121,9 +121,7 @@ impl Mapping {
         let fail = |e: Errno| ObjectCode::NoMem.error(format!("cannot map {bytes} B: {e}"));
         let len = usize::try_from(bytes / CHUNK * CHUNK).map_err(|_| fail(Errno::NOMEM))?;
         if len == 0 {
-            if spec.mode == PoolMode::Open {
-                return ObjectCode::Io.fail("the pool's file was cut short");
-            }
+            refuse!(spec.mode == PoolMode::Open => Io, "the pool's file was cut short");
             return too_small();
         }
         let room = len.checked_add(CHUNK as usize);

@@ -152,9 +152,8 @@ impl<M: Medium> Mem<M> {
         if self.deferred.is_empty() {
             return Ok(0);
         }
-        if self.space.free_chunks() < self.log.segments().len() {
-            return ObjectCode::NoSpace.fail("the pool is too full to write its log anew");
-        }
+        refuse!(self.space.free_chunks() < self.log.segments().len() => NoSpace,
+            "the pool is too full to write its log anew");
         let mut log = Log::new(&mut self.medium, &mut self.space, self.log.seq())?;
         // A failure leaves the segments of the new log in use: entries name records in them already.
         self.write_all(&mut log)?;

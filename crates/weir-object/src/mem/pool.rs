@@ -42,13 +42,9 @@ pub struct PoolFacts {
 /// The superblock that counts.
 fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Superblock> {
     let block = Superblock::read(PLACES.map(|at| medium.bytes(at, BLOCK)), MAGIC, uuid)?;
-    if medium.len() < block.len {
-        return ObjectCode::Io.fail("the pool's file was cut short");
-    }
+    refuse!(medium.len() < block.len => Io, "the pool's file was cut short");
     let at = block.words[0];
-    if !at.is_multiple_of(CHUNK) || at >= block.len {
-        return ObjectCode::Io.fail("the pool's superblock is damaged");
-    }
+    refuse!(!at.is_multiple_of(CHUNK) || at >= block.len => Io, "the pool's superblock is damaged");
     Ok(block)
 }
 
@@ -137,9 +133,8 @@ impl<M: Medium> Mem<M> {
         let mut values = std::mem::take(&mut store.deferred);
         let deferred = values.len();
         store.each_value(|at, len| values.push((at, len)));
-        if !store.space.mark_values(values.iter().copied()) {
-            return ObjectCode::Io.fail("the pool's log names one place twice: it is damaged");
-        }
+        refuse!(!store.space.mark_values(values.iter().copied()) => Io,
+            "the pool's log names one place twice: it is damaged");
         values.truncate(deferred);
         store.deferred = values;
         if !read.damaged {
@@ -163,9 +158,7 @@ impl<M: Medium> Mem<M> {
                 };
                 let (after, upto) = (Epoch(record.at), Epoch(record.epoch));
                 let (of, span) = (record.container, EpochRange { after, upto });
-                if !self.is_possible(&record) {
-                    return ObjectCode::Io.fail("a record of the pool's log makes no sense");
-                }
+                refuse!(!self.is_possible(&record) => Io, "a record of the pool's log makes no sense");
                 match record.kind {
                     kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
                         self.pass_over(kind, of, span);

@@ -151,9 +151,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             request: Vec::new(),
             stats: StoreStats::default(),
         };
-        if store.targets.is_empty() {
-            return ObjectCode::Inval.fail("no server is named");
-        }
+        refuse!(store.targets.is_empty() => Inval, "no server is named");
         store.about = store.ask(0, &Request::Info {}, whole)?;
         store.refresh()?;
         Ok(store)
@@ -256,9 +254,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             if let Some(slot) = target.free.pop() {
                 return Ok(slot);
             }
-            if target.out == 0 {
-                return ObjectCode::Busy.fail("as many operations are in flight as may be");
-            }
+            refuse!(target.out == 0 => Busy, "as many operations are in flight as may be");
             self.hear(number, LOOK);
         }
     }
@@ -273,10 +269,8 @@ impl<C: ServiceChannel> RemoteStore<C> {
     ) -> Result<u64> {
         self.request.clear();
         let operation = request.encode(&mut self.request);
-        if self.request.len() > LONGEST_REQUEST as usize {
-            return ObjectCode::Key2Big
-                .fail("the keys of one call to a server take 512 KiB at the most");
-        }
+        refuse!(self.request.len() > LONGEST_REQUEST as usize => Key2Big,
+            "the keys of one call to a server take 512 KiB at the most");
         let slot = self.slot(number)?;
         let sent = self.send(number, (slot, operation), bulk);
         let target = &mut self.targets[number];

@@ -238,9 +238,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     }
 
     fn hold(&mut self, bytes: u64) -> Result<()> {
-        if self.held.0 + bytes > self.held.1 {
-            return ObjectCode::NoMem.fail("the server holds as many long values as it may");
-        }
+        refuse!(self.held.0 + bytes > self.held.1 => NoMem, "the server holds as many long values as it may");
         self.held.0 += bytes;
         Ok(())
     }
@@ -260,10 +258,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             } => {
                 let room = iods.room()?;
                 let has = bulk.unwrap_or(values.0.len() as u64);
-                if has != room || (bulk.is_some() && !values.0.is_empty()) {
-                    return ObjectCode::Inval
-                        .fail("the values have not the length of the descriptors");
-                }
+                refuse!(has != room || (bulk.is_some() && !values.0.is_empty()) => Inval,
+                    "the values have not the length of the descriptors");
                 if bulk.is_none() {
                     let done = self.update(request, values.0);
                     return Ok(self.settle(handle, done, buffer));

@@ -273,9 +273,7 @@ impl Descriptors<'_> {
     pub(super) fn room(&self) -> Result<u64> {
         let all = self.each().map(|iod| iod.room());
         let all = all.fold(0, u64::saturating_add);
-        if all > super::LONGEST {
-            return ObjectCode::Rec2Big.fail("a call to a server moves 64 MiB at the most");
-        }
+        refuse!(all > super::LONGEST => Rec2Big, "a call to a server moves 64 MiB at the most");
         Ok(all)
     }
 }

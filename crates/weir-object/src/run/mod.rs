@@ -134,9 +134,8 @@ impl<D: Dial> StoreJob<D> {
         self.on(control, shared.or(Some([0; 16])), |spec| {
             let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
             let about = store.about();
-            if self.work.pool.is_some() && spec.uuid != Some(about.pool) {
-                return ObjectCode::NonExist.fail("the server has another pool");
-            }
+            refuse!(self.work.pool.is_some() && spec.uuid != Some(about.pool) => NonExist,
+                "the server has another pool");
             spec.uuid = Some(about.pool);
             spec.durability = about.durability;
             spec.path = None;

@@ -117,10 +117,8 @@ impl<S: ObjectStore> Session<S> {
         let mut anchor = ListAnchor::default();
         while !anchor.done {
             for akey in self.keys(ListLevel::Akeys(id, dkey), &mut anchor)? {
-                let level = match visible {
-                    true => ListLevel::Visible(id, dkey, &akey),
-                    false => ListLevel::Versions(id, dkey, &akey),
-                };
+                let versions = ListLevel::Versions(id, dkey, &akey);
+                let level = [versions, ListLevel::Visible(id, dkey, &akey)][usize::from(visible)];
                 let mut within = ListAnchor::default();
                 let (container, epoch) = (self.container, self.epoch);
                 let visit = &mut |_: ListEntry<'_>| {

@@ -108,9 +108,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     ) -> Result<Ticket> {
         let iods = Descriptors::Given(iods);
         let room = iods.room()?;
-        if room != data.len() as u64 {
-            return ObjectCode::Inval.fail("the data has not the length of the descriptors");
-        }
+        refuse!(room != data.len() as u64 => Inval, "the data has not the length of the descriptors");
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
         let is_inline = room <= INLINE;
@@ -136,9 +134,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     ) -> Result<Ticket> {
         let asked = Descriptors::Given(iods);
         let room = asked.room()?;
-        if room > data.len() as u64 {
-            return ObjectCode::Inval.fail("the data has less room than the descriptors say");
-        }
+        refuse!(room > data.len() as u64 => Inval, "the data has less room than the descriptors say");
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
         let request = Request::Fetch {

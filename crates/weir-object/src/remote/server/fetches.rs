@@ -32,9 +32,7 @@ impl<'a> FetchCall<'a> {
             return ObjectCode::Inval.fail("this is no fetch");
         };
         let room = iods.room()?;
-        if room > most {
-            return ObjectCode::Inval.fail("values of this length travel by bulk");
-        }
+        refuse!(room > most => Inval, "values of this length travel by bulk");
         let (at, room) = (CallAt::new(key, epoch, conditions), local(room));
         Ok(Self { at, iods, room })
     }
@@ -83,9 +81,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                     continue;
                 }
             }
-            if !fits {
-                return ObjectCode::Rec2Big.fail("a key is too long for this listing");
-            }
+            refuse!(!fits => Rec2Big, "a key is too long for this listing");
             let (next, key) = (anchor.next, anchor.key);
             anchor.done.put(&mut self.reply);
             ListPlace { next, key }.put(&mut self.reply);
@@ -122,9 +118,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         buffer: &mut [u8],
     ) -> Result<Step> {
         let call = FetchCall::read(payload, bulk.unwrap_or(INLINE))?;
-        if bulk.is_some_and(|bulk| bulk != call.room as u64) {
-            return ObjectCode::Inval.fail("the memory has not the length of the descriptors");
-        }
+        refuse!(bulk.is_some_and(|bulk| bulk != call.room as u64) => Inval,
+            "the memory has not the length of the descriptors");
         self.counters.fetches += 1;
         let (fits, room) = (HEAD + call.room <= buffer.len(), call.room);
         let held = if fits || self.store.is_none() {
