@@ -147,11 +147,16 @@ impl ObjectError {
     }
 }
 
-/// Ends a call with an error of a code where something is so.
+/// Ends a call with an error of a code, or with a refusal, where something is so.
 macro_rules! refuse {
     ($is:expr => $code:ident, $why:expr) => {
         if $is {
             return $crate::ObjectCode::$code.fail($why);
+        }
+    };
+    ($is:expr => $refusal:expr) => {
+        if $is {
+            return $refusal;
         }
     };
 }

@@ -308,7 +308,7 @@ impl Drop for DaosLibrary {
     }
 }
 
-/// What a call has put where it was to.
+/// The value that a call puts where it is told.
 fn made<T: Default>(make: impl FnOnce(*mut T) -> Result<()>) -> Result<T> {
     let mut made = T::default();
     make(&raw mut made)?;

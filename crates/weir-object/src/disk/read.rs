@@ -215,15 +215,12 @@ impl View<'_> {
     ) -> Result<u64> {
         let CallAt { key, epoch, .. } = at;
         let mut place = Place::dkey(key.container, key.object, key.dkey);
-        if at.conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? {
-            return no_dkey();
-        }
+        refuse!(at.conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? => no_dkey());
         let mut found = 0;
         for iod in iods {
             place = place.with_akey(key.object, iod.akey);
-            if at.conditions.has(Conditions::AKEY_FETCH) && !self.akey_exists(&place, epoch.0)? {
-                return no_akey();
-            }
+            refuse!(at.conditions.has(Conditions::AKEY_FETCH) && !self.akey_exists(&place, epoch.0)? =>
+                no_akey());
             let room;
             (room, data) = data.split_at_mut(iod.room() as usize);
             iod.found = 0;
@@ -255,7 +252,7 @@ impl View<'_> {
             return Ok(());
         }
         let Some(out) = out.get_mut(..bytes.len()) else {
-            return ObjectCode::Rec2Big.fail("the value is longer than its out");
+            return ObjectCode::Rec2Big.fail("the value is longer than its room");
         };
         out.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
         iod.found = iod.size;
@@ -271,9 +268,7 @@ impl View<'_> {
     ) -> Result<()> {
         let Holds::Array { size, longest } = self.holds(place)? else {
             iod.size = 0;
-            if self.has_singles(place)? {
-                return only_singles();
-            }
+            refuse!(self.has_singles(place)? => only_singles());
             return Ok(());
         };
         let asked = std::mem::replace(&mut iod.size, size);

@@ -113,9 +113,7 @@ impl View<'_> {
                 PunchScope::Dkey(_) => self.dkey_exists(&place, epoch.0)?,
                 _ => self.akey_exists(&place, epoch.0)?,
             };
-            if !exists {
-                return nothing_to_punch();
-            }
+            refuse!(!exists => nothing_to_punch());
         }
         match scope {
             PunchScope::Object | PunchScope::Dkey(_) => {
@@ -132,9 +130,7 @@ impl View<'_> {
             }
             PunchScope::Extent(.., extent) => {
                 let holds = self.holds(&place)?;
-                if holds == Holds::Singles && self.has_singles(&place)? {
-                    return only_singles();
-                }
+                refuse!(holds == Holds::Singles && self.has_singles(&place)? => only_singles());
                 if !self.is_punched_at(&place, range(extent), epoch)? {
                     let key = place.version(EXTENT, extent.index, epoch.0);
                     self.put(&key, [&extent.count.to_le_bytes(), &[]])?;

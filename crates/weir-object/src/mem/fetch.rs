@@ -34,16 +34,13 @@ impl<M: Medium> Mem<M> {
         let object = self.index.object(key.container.0, key.object);
         if at.conditions.has(Conditions::DKEY_FETCH) {
             let head = self.index.head(&self.medium, object, key.dkey);
-            if !self.index.dkey_exists(head, epoch.0) {
-                return no_dkey();
-            }
+            refuse!(!self.index.dkey_exists(head, epoch.0) => no_dkey());
         }
         let mut found = 0;
         for iod in iods {
             let item = self.item_at(object, key.dkey, iod.akey);
-            if at.conditions.has(Conditions::AKEY_FETCH) && !self.index.item_exists(item, epoch.0) {
-                return no_akey();
-            }
+            refuse!(at.conditions.has(Conditions::AKEY_FETCH) && !self.index.item_exists(item, epoch.0) =>
+                no_akey());
             let room;
             (room, out) = out.split_at_mut(iod.room() as usize);
             iod.found = 0;
@@ -77,7 +74,7 @@ impl<M: Medium> Mem<M> {
             return Ok(());
         }
         let Some(out) = out.get_mut(..len) else {
-            return ObjectCode::Rec2Big.fail("the value is longer than its out");
+            return ObjectCode::Rec2Big.fail("the value is longer than its room");
         };
         out.copy_from_slice(self.medium.bytes(version.at, len));
         refuse!(self.sums != ValueSums::None && sum_of(self.sums, out) != version.sum => Csum,

@@ -86,9 +86,7 @@ impl<M: Medium> Mem<M> {
 
     /// A new pool on a medium of zeros, whose first bytes have backing.
     pub(super) fn create(mut on: M, uuid: StoreUuid, sums: ValueSums, backed: u64) -> Result<Self> {
-        if on.len() < 4 * CHUNK {
-            return too_small();
-        }
+        refuse!(on.len() < 4 * CHUNK => too_small());
         let mut space = Space::new(on.len());
         space.set_backed(backed);
         if backed == 0 {

@@ -31,9 +31,7 @@ impl<M: Medium> Mem<M> {
             RecordKind::PunchDkey => self.index.dkey_exists(head, punch.epoch),
             _ => self.index.item_exists(item, punch.epoch),
         };
-        if conditions.has(Conditions::PUNCH) && !exists {
-            return nothing_to_punch();
-        }
+        refuse!(conditions.has(Conditions::PUNCH) && !exists => nothing_to_punch());
         let of_item = matches!(punch.kind, RecordKind::PunchAkey | RecordKind::PunchExtent);
         if !of_item || item == NONE {
             return Ok(false);
@@ -46,9 +44,8 @@ impl<M: Medium> Mem<M> {
         match entry.holds {
             Holds::Nothing => Ok(false),
             Holds::Singles => {
-                if punch.kind == RecordKind::PunchExtent && self.index.has_singles(item) {
-                    return only_singles();
-                }
+                refuse!(punch.kind == RecordKind::PunchExtent && self.index.has_singles(item) =>
+                    only_singles());
                 let there = self.index.single_at(entry, punch.epoch);
                 let rect = there.map(|v| Rect::new(ALL, v.epoch, v.at, 0));
                 check_punched(rect.as_slice(), punch.epoch, records)

@@ -423,9 +423,7 @@ fn take_values(
     let malformed = || ObjectCode::Io.error("a server's reply makes no sense");
     let mut body = Body(body);
     let found = Found::take(&mut body)?;
-    if found.iods.len() != iods.len() {
-        return Err(malformed());
-    }
+    refuse!(found.iods.len() != iods.len() => Err(malformed()));
     for (iod, (size, bytes)) in iods.iter_mut().zip(&found.iods) {
         (iod.size, iod.found) = (*size, *bytes);
     }

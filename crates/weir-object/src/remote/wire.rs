@@ -26,9 +26,7 @@ pub(super) struct Body<'a>(pub(super) &'a [u8]);
 impl<'a> Body<'a> {
     fn block(&mut self, most: usize) -> Result<&'a [u8]> {
         let length = u32::take(self)? as usize;
-        if length > most {
-            return Err(malformed());
-        }
+        refuse!(length > most => Err(malformed()));
         let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
         self.0 = rest;
         Ok(bytes)
@@ -36,9 +34,7 @@ impl<'a> Body<'a> {
 
     /// So many fields, bounded by the most there may be.
     fn list<T: Field<'a>>(&mut self, count: usize, most: usize) -> Result<Vec<T>> {
-        if count > most {
-            return Err(malformed());
-        }
+        refuse!(count > most => Err(malformed()));
         (0..count).map(|_| self.get()).collect()
     }
 
@@ -296,9 +292,7 @@ impl<'a> Field<'a> for Descriptors<'a> {
 
     fn take(body: &mut Body<'a>) -> Result<Self> {
         let count = usize::from(u8::take(body)?);
-        if count > MAX_IODS {
-            return Err(malformed());
-        }
+        refuse!(count > MAX_IODS => Err(malformed()));
         let mut iods = Vec::with_capacity(count);
         for _ in 0..count {
             let (akey, kind, size) = (body.get()?, body.get()?, body.get()?);

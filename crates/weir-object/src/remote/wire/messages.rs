@@ -224,9 +224,7 @@ impl Found {
     pub(in crate::remote) fn take(body: &mut Body<'_>) -> Result<Self> {
         let mut list = |most: usize| {
             let count = usize::from(u16::take(body)?);
-            if count > most {
-                return Err(malformed());
-            }
+            refuse!(count > most => Err(malformed()));
             (0..count).map(|_| Ok((body.get()?, body.get()?))).collect()
         };
         Ok(Self {
