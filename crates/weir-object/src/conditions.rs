@@ -1,6 +1,6 @@
 //! Conditions of updates, fetches and punches.
 
-use crate::error::ObjectCode;
+use crate::error::{ObjectCode, refuse};
 use crate::store::{Iod, Result};
 
 /// A distribution key that has to exist does not.
@@ -44,21 +44,17 @@ impl Conditions {
         dkey_exists: impl FnOnce() -> Result<bool>,
         mut akey_exists: impl FnMut(&[u8]) -> Result<bool>,
     ) -> Result<()> {
-        let of_dkey = [Self::DKEY_INSERT, Self::DKEY_UPDATE].map(|c| self.has(c));
-        if of_dkey != [false; 2] {
-            match (dkey_exists()?, of_dkey) {
-                (true, [true, _]) => return ObjectCode::Exist.fail("the distribution key exists"),
-                (false, [_, true]) => return no_dkey(),
-                _ => {}
-            }
+        let (insert, update) = (self.has(Self::DKEY_INSERT), self.has(Self::DKEY_UPDATE));
+        if insert || update {
+            let exists = dkey_exists()?;
+            refuse!(exists && insert => Exist, "the distribution key exists");
+            refuse!(!exists && update => no_dkey());
         }
-        let of_akey = [Self::AKEY_INSERT, Self::AKEY_UPDATE].map(|c| self.has(c));
-        for iod in iods.iter().filter(|_| of_akey != [false; 2]) {
-            match (akey_exists(iod.akey)?, of_akey) {
-                (true, [true, _]) => return ObjectCode::Exist.fail("the attribute key exists"),
-                (false, [_, true]) => return no_akey(),
-                _ => {}
-            }
+        let (insert, update) = (self.has(Self::AKEY_INSERT), self.has(Self::AKEY_UPDATE));
+        for iod in iods.iter().filter(|_| insert || update) {
+            let exists = akey_exists(iod.akey)?;
+            refuse!(exists && insert => Exist, "the attribute key exists");
+            refuse!(!exists && update => no_akey());
         }
         Ok(())
     }

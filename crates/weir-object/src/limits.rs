@@ -19,17 +19,12 @@ pub(super) fn check_range(range: EpochRange) -> Result<()> {
 }
 
 pub(super) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
-    match order {
-        _ if key.is_empty() => ObjectCode::Inval.fail("a key is empty"),
-        _ if key.len() > MAX_KEY => ObjectCode::Inval.fail("a key is longer than 64 KiB"),
-        KeyOrder::Integer if key.len() != 8 => {
-            ObjectCode::Inval.fail("an integer key has not 8 bytes")
-        }
-        KeyOrder::Lexical if key.len() > MAX_LEXICAL_KEY => {
-            ObjectCode::Inval.fail("a lexical key is longer than 80 bytes")
-        }
-        _ => Ok(()),
-    }
+    refuse!(key.is_empty() => Inval, "a key is empty");
+    refuse!(key.len() > MAX_KEY => Inval, "a key is longer than 64 KiB");
+    refuse!(order == KeyOrder::Integer && key.len() != 8 => Inval, "an integer key has not 8 bytes");
+    refuse!(order == KeyOrder::Lexical && key.len() > MAX_LEXICAL_KEY => Inval,
+        "a lexical key is longer than 80 bytes");
+    Ok(())
 }
 
 pub(crate) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
@@ -171,17 +166,13 @@ pub(crate) fn check_retry(
     extent: RecordExtent,
     is_same: impl FnOnce(u64) -> bool,
 ) -> Result<bool> {
-    match there {
-        None => Ok(false),
-        Some(rect) if rect.is_punch() => {
-            ObjectCode::Inval.fail("the item is punched at the same epoch")
-        }
-        Some(rect) if (rect.start, rect.end) != range(extent) => {
-            ObjectCode::Exist.fail("the extent overlaps another of the same epoch")
-        }
-        Some(rect) if is_same(rect.at) => Ok(true),
-        Some(_) => ObjectCode::Exist.fail("the item has another value at the same epoch"),
-    }
+    let Some(rect) = there else {
+        return Ok(false);
+    };
+    refuse!(rect.is_punch() => Inval, "the item is punched at the same epoch");
+    refuse!((rect.start, rect.end) != range(extent) => Exist, "the extent overlaps another of the same epoch");
+    refuse!(!is_same(rect.at) => Exist, "the item has another value at the same epoch");
+    Ok(true)
 }
 
 /// An array is asked of what has single values.

@@ -412,10 +412,7 @@ pub struct QueryAnswer {
 ///
 /// # Errors
 /// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "the trait says it for all its calls"
-)]
+#[expect(clippy::missing_errors_doc, reason = "said once for all calls")]
 pub trait ObjectStore: Send + Sized {
     /// True where the store gives updates, punches and snapshots their epochs: they are at
     /// [`Epoch::LATEST`], and reads there or at a snapshot.

@@ -4,10 +4,7 @@
 //! library answers. A handle that is none is the library's to refuse. Not here: which call comes next (`store`),
 //! operations in flight (`queue`).
 
-#![expect(
-    unsafe_code,
-    reason = "functions of a library opened at run time, on memory given by address"
-)]
+#![expect(unsafe_code, reason = "functions opened at run time, on raw memory")]
 
 use std::ffi::CStr;
 use std::ptr::null_mut;

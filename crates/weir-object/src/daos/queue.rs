@@ -3,10 +3,7 @@
 //! In: updates and fetches. Out: tickets, and their ends when asked. A slot is used again once the library has
 //! given its event back, and a fetch's once its bytes were taken.
 
-#![expect(
-    unsafe_code,
-    reason = "memory that the library writes into after a call has returned"
-)]
+#![expect(unsafe_code, reason = "memory that is written into behind a call")]
 
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 use std::sync::Arc;

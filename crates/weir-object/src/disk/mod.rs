@@ -4,10 +4,8 @@
 //! arrived since the last one where updates wait for each other. Index and values lie in the library alone.
 //! Behind a write that failed the pool can only be read, and each update names the failure.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "lengths are checked against the limits of the model"
-)]
+// Against the limits of the model.
+#![expect(clippy::cast_possible_truncation, reason = "lengths are checked")]
 
 mod calls;
 mod keys;

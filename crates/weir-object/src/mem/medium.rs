@@ -3,10 +3,7 @@
 //! In: a pool's specification. Out: a [`Medium`], bytes by offset. Offsets come from the engine, which
 //! checks what it reads from the medium; one beyond the end panics. Not here: what the bytes mean.
 
-#![expect(
-    unsafe_code,
-    reason = "a mapping is raw memory until this module wraps it"
-)]
+#![expect(unsafe_code, reason = "a mapping is raw memory until wrapped here")]
 
 use std::fs::File;
 use std::ptr::{NonNull, null_mut};

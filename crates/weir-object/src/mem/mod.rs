@@ -5,10 +5,8 @@
 //! before and behind the record. Opening reads the log. There is no checkpoint beside it: what
 //! [`ObjectStore::collect`] writes is a shorter log of what is left.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "lengths are checked against the limits of the model, places against the pool"
-)]
+// Lengths against the limits of the model, places against the pool.
+#![expect(clippy::cast_possible_truncation, reason = "numbers are checked")]
 
 mod fetch;
 mod index;

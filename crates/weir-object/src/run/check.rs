@@ -23,13 +23,12 @@ pub(super) fn no_directory(work: &ObjectWorkload, base: &Path) -> Option<Failure
     let file = base.join(work.pool_file(0));
     let directory = folder_of(&file);
     let place = directory.display();
-    match std::fs::metadata(directory) {
-        Err(why) => Some(Failure::new("missing", format!("directory {place}: {why}"))),
-        Ok(found) if !found.is_dir() => {
-            Some(Failure::new("missing", format!("{place} is no directory")))
-        }
-        Ok(_) => None,
-    }
+    let why = match std::fs::metadata(directory) {
+        Err(why) => format!("directory {place}: {why}"),
+        Ok(found) if !found.is_dir() => format!("{place} is no directory"),
+        Ok(_) => return None,
+    };
+    Some(Failure::new("missing", why))
 }
 
 /// Parts of a workload that its engine does not carry out.

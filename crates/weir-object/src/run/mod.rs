@@ -85,10 +85,8 @@ impl<D: Dial> Runner for ObjectRunner<D> {
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
         let Workload::ObjectStore(work) = &context.job.workload else {
-            return Err(Failure::new(
-                "plan",
-                "this workload is none of an object store",
-            ));
+            let why = "this workload is none of an object store";
+            return Err(Failure::new("plan", why));
         };
         Ok(PreparedJob::Ranks(Arc::new(StoreJob {
             work: work.as_ref().clone(),
