@@ -10,6 +10,7 @@ pub mod daos;
 pub mod disk;
 mod error;
 mod limits;
+mod listing;
 pub mod mem;
 mod pool;
 mod prelude;
