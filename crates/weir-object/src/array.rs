@@ -1,9 +1,9 @@
 //! Versions of one array: rectangles of records and epochs, what of them a read sees, and what a pass
 //! over all versions keeps.
 
+use crate::prelude::*;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-use crate::store::{FreedVersions, RecordExtent};
 
 /// An extent that was written or punched at an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,41 @@ pub(super) struct Rect {
     pub(super) record: u64,
 }
 
+/// All records.
+pub(super) const ALL: (u64, u64) = (0, u64::MAX);
+
 impl Rect {
+    pub(super) fn new((start, end): (u64, u64), epoch: u64, at: u64, record: u64) -> Self {
+        Self {
+            start,
+            end,
+            epoch,
+            at,
+            record,
+        }
+    }
+
+    /// Bytes of its records, which have this size; 0 of a punch.
+    pub(super) fn value_bytes(&self, size: u64) -> u64 {
+        let records = if self.is_punch() {
+            0
+        } else {
+            self.end - self.start
+        };
+        records * size
+    }
+
+    pub(super) fn extent(&self) -> RecordExtent {
+        extent_of(self.start, self.end)
+    }
+
     pub(super) fn is_punch(&self) -> bool {
         self.at == 0
+    }
+
+    /// True if it has the whole range.
+    pub(super) fn covers(&self, (start, end): (u64, u64)) -> bool {
+        self.start <= start && end <= self.end
     }
 
     pub(super) fn overlaps(&self, start: u64, end: u64) -> bool {
@@ -56,6 +88,15 @@ impl ArrayVersions {
         view
     }
 
+    /// The same, where `newest` is the greatest epoch there is.
+    #[inline]
+    pub(super) fn seen_at(&self, epoch: u64, newest: u64, start: u64, end: u64) -> Cow<'_, View> {
+        if epoch >= newest {
+            return Cow::Borrowed(&self.view);
+        }
+        Cow::Owned(self.view_at(epoch, start, end))
+    }
+
     /// Keeps the rectangles that a test passes, by number.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(usize) -> bool) {
         let mut number = 0;
@@ -67,28 +108,24 @@ impl ArrayVersions {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "an array has fewer rectangles"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "an array has fewer")]
 fn number_of(place: usize) -> u32 {
     place as u32
 }
 
 /// Visible parts of a range, in order: the range and the rectangle.
-pub(super) fn parts(
-    view: &View,
-    start: u64,
-    end: u64,
-) -> impl DoubleEndedIterator<Item = (u64, u64, u32)> {
-    let first = view
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(&from, _)| from);
-    let within = view
-        .range(first..end)
-        .filter(move |(_, (to, _))| *to > start);
-    within.map(move |(&from, &(to, rect))| (from.max(start), to.min(end), rect))
+pub(super) fn parts(view: &View, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u32)> {
+    let within = touching(view, start, end);
+    within.map(move |(from, to, rect)| (from.max(start), to.min(end), rect))
+}
+
+/// The same parts whole.
+fn touching(view: &View, start: u64, end: u64) -> impl Iterator<Item = (u64, u64, u32)> {
+    let before = view.range(..=start).next_back();
+    let first = before.map_or(start, |(&from, _)| from);
+    let parts = view.range(first..end);
+    let parts = parts.map(|(&from, &(to, rect))| (from, to, rect));
+    parts.filter(move |(_, to, _)| *to > start)
 }
 
 /// Lays a rectangle over a view; parts of a greater epoch stay on top.
@@ -96,20 +133,12 @@ fn overlay(view: &mut View, rects: &[Rect], number: u32) {
     let Rect {
         start, end, epoch, ..
     } = rects[number as usize];
-    // The common case: behind everything, or in a hole.
-    if parts(view, start, end).next().is_none() {
+    // The common case, which takes no memory: behind everything, or in a hole.
+    let under: Vec<(u64, u64, u32)> = touching(view, start, end).collect();
+    if under.is_empty() {
         view.insert(start, (end, number));
         return;
     }
-    let first = view
-        .range(..=start)
-        .next_back()
-        .map_or(start, |(&from, _)| from);
-    let under: Vec<(u64, u64, u32)> = view
-        .range(first..end)
-        .filter(|(_, (to, _))| *to > start)
-        .map(|(&from, &(to, other))| (from, to, other))
-        .collect();
     // The end of what is laid so far.
     let mut at = start;
     for (from, to, other) in under {
@@ -138,6 +167,12 @@ pub(super) fn range(extent: RecordExtent) -> (u64, u64) {
     (extent.index, extent.index + extent.count)
 }
 
+/// The same the other way.
+pub(super) fn extent_of(start: u64, end: u64) -> RecordExtent {
+    let (index, count) = (start, end - start);
+    RecordExtent { index, count }
+}
+
 /// True if one of the punches hides a version from a read.
 #[inline]
 pub(super) fn hides(punches: &[u64], version: u64, read: u64) -> bool {
@@ -155,7 +190,8 @@ pub(super) struct Pass {
 
 impl Pass {
     /// An aggregation, which keeps what snapshots see, or a pass that drops everything.
-    pub(super) fn new(after: u64, upto: u64, snapshots: Option<&[u64]>) -> Self {
+    pub(super) fn new(span: EpochRange, snapshots: Option<&[u64]>) -> Self {
+        let (after, upto) = (span.after.0, span.upto.0);
         let mut keep = Vec::new();
         if let Some(snapshots) = snapshots {
             keep.extend(snapshots.iter().copied().filter(|&e| e > after && e < upto));

@@ -1,5 +1,18 @@
 //! Conditions of updates, fetches and punches.
 
+use crate::error::{ObjectCode, refuse};
+use crate::store::{Iod, Result};
+
+/// A distribution key that has to exist does not.
+pub(crate) fn no_dkey<T>() -> Result<T> {
+    ObjectCode::NonExist.fail("the distribution key does not exist")
+}
+
+/// The same of an attribute key.
+pub(crate) fn no_akey<T>() -> Result<T> {
+    ObjectCode::NonExist.fail("the attribute key does not exist")
+}
+
 /// Conditions of an operation; one that fails gives `NONEXIST` or `EXIST` and changes nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Conditions(pub u32);
@@ -23,6 +36,28 @@ impl Conditions {
     pub const AKEY_FETCH: Self = Self(64);
     /// The conditions of attribute keys are per key. Engines here check every key anyway.
     pub const PER_AKEY: Self = Self(128);
+
+    /// Refuses an update whose keys are there or not, against its conditions.
+    pub(crate) fn check(
+        self,
+        iods: &[Iod<'_>],
+        dkey_exists: impl FnOnce() -> Result<bool>,
+        mut akey_exists: impl FnMut(&[u8]) -> Result<bool>,
+    ) -> Result<()> {
+        let (insert, update) = (self.has(Self::DKEY_INSERT), self.has(Self::DKEY_UPDATE));
+        if insert || update {
+            let exists = dkey_exists()?;
+            refuse!(exists && insert => Exist, "the distribution key exists");
+            refuse!(!exists && update => no_dkey());
+        }
+        let (insert, update) = (self.has(Self::AKEY_INSERT), self.has(Self::AKEY_UPDATE));
+        for iod in iods.iter().filter(|_| insert || update) {
+            let exists = akey_exists(iod.akey)?;
+            refuse!(exists && insert => Exist, "the attribute key exists");
+            refuse!(!exists && update => no_akey());
+        }
+        Ok(())
+    }
 
     /// True if every condition of `other` is among these.
     pub const fn has(self, other: Self) -> bool {

@@ -71,6 +71,23 @@ impl ObjectCode {
     pub const fn number(self) -> u16 {
         self as u16
     }
+
+    /// The code of a number, as calls of other programs give it: positive or negative.
+    pub(crate) fn of(number: impl Into<i64>) -> Option<Self> {
+        let number = number.into().unsigned_abs();
+        let mut all = Self::ALL.iter().copied();
+        all.find(|code| u64::from(code.number()) == number)
+    }
+
+    /// An error of this code that names no item.
+    pub(crate) fn error(self, why: impl Into<Cow<'static, str>>) -> ObjectError {
+        ObjectError::new(self, why)
+    }
+
+    /// The same as the outcome of a call.
+    pub(crate) fn fail<T>(self, why: impl Into<Cow<'static, str>>) -> Result<T, ObjectError> {
+        Err(self.error(why))
+    }
 }
 
 impl fmt::Display for ObjectCode {
@@ -130,10 +147,20 @@ impl ObjectError {
     }
 }
 
-/// A failure that names no item.
-pub(crate) fn fail<T>(code: ObjectCode, why: &'static str) -> Result<T, ObjectError> {
-    Err(ObjectError::new(code, why))
+/// Ends a call with an error of a code, or with a refusal, where something is so.
+macro_rules! refuse {
+    ($is:expr => $code:ident, $why:expr) => {
+        if $is {
+            return $crate::ObjectCode::$code.fail($why);
+        }
+    };
+    ($is:expr => $refusal:expr) => {
+        if $is {
+            return $refusal;
+        }
+    };
 }
+pub(crate) use refuse;
 
 /// Code of a failure of the system.
 pub(crate) fn code_of_io(error: &io::Error) -> ObjectCode {

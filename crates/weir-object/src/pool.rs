@@ -2,12 +2,14 @@
 //!
 //! In: what a user asks for. Out: what an engine opens by. Not here: calls (`store`).
 
+use std::ops::AddAssign;
 use std::path::PathBuf;
 
 use crc_fast::{CrcAlgorithm, checksum};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::{Epoch, ObjectId, RecordExtent, StoreUuid};
+use crate::error::ObjectCode;
+use crate::store::{ContainerId, Epoch, ObjectId, RecordExtent, Result, StoreUuid};
 
 /// Counters of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,15 +62,7 @@ impl StoreStats {
 }
 
 /// Failures that acknowledged operations survive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Durability {
-    /// None: anonymous memory.
-    None,
-    /// Death of the process.
-    Process,
-    /// Loss of power.
-    Power,
-}
+pub use weir_schema::ObjectDurability as Durability;
 
 /// Memory that is made present before the first operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,11 +79,11 @@ pub enum Prefault {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueSums {
     /// None.
-    None,
+    None = 0,
     /// CRC-32C.
-    Crc32c,
+    Crc32c = 1,
     /// Low half of XXH3-64.
-    Xxh3,
+    Xxh3 = 2,
 }
 
 /// Sum of bytes.
@@ -164,6 +158,60 @@ pub enum ContainerMode {
     OpenOrCreate,
 }
 
+/// A container of a pool.
+#[derive(Debug)]
+pub(crate) struct Container {
+    pub(crate) uuid: StoreUuid,
+    /// Epochs of snapshots.
+    pub(crate) snapshots: Vec<u64>,
+}
+
+impl Container {
+    pub(crate) fn new(uuid: StoreUuid) -> Self {
+        let snapshots = Vec::new();
+        Self { uuid, snapshots }
+    }
+
+    /// Keeps a snapshot, or drops it.
+    pub(crate) fn keep(&mut self, epoch: u64, keeps: bool) {
+        self.snapshots.retain(|&other| other != epoch);
+        self.snapshots.extend(keeps.then_some(epoch));
+    }
+}
+
+/// An open container.
+pub(crate) fn known(containers: &[Container], id: ContainerId) -> Result<&Container> {
+    let found = containers.get(id.0 as usize);
+    found.ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
+}
+
+/// The container of a name; `None` where it is to be made.
+pub(crate) fn find_container(
+    containers: &[Container],
+    uuid: StoreUuid,
+    mode: ContainerMode,
+) -> Result<Option<ContainerId>> {
+    let mut numbered = (0..).zip(containers);
+    let found = numbered.find(|(_, container)| container.uuid == uuid);
+    match (found, mode) {
+        (Some(_), ContainerMode::Create) => ObjectCode::Exist.fail("the container exists"),
+        (None, ContainerMode::Open) => ObjectCode::NonExist.fail("no such container"),
+        (found, _) => Ok(found.map(|(number, _)| ContainerId(number))),
+    }
+}
+
+/// The first eight bytes as a number; 0 where there are fewer.
+#[inline]
+pub(crate) fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(0, |w| u64::from_le_bytes(*w))
+}
+
+/// A length or a place in this machine's memory; the greatest where it has none such.
+#[inline]
+pub(crate) fn local(length: u64) -> usize {
+    usize::try_from(length).unwrap_or(usize::MAX)
+}
+
 /// Work of a pass that drops versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FreedVersions {
@@ -173,6 +221,14 @@ pub struct FreedVersions {
     pub versions: u64,
     /// Bytes of their values.
     pub bytes: u64,
+}
+
+impl AddAssign for FreedVersions {
+    fn add_assign(&mut self, other: Self) {
+        self.visited += other.visited;
+        self.versions += other.versions;
+        self.bytes += other.bytes;
+    }
 }
 
 /// Value whose bytes are not those that were written.

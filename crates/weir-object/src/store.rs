@@ -10,14 +10,15 @@ use std::fmt;
 use weir_schema::ObjectRank;
 
 pub use crate::conditions::Conditions;
-use crate::error::ObjectError;
+use crate::error::{ObjectCode, ObjectError};
+pub use crate::listing::{ListAnchor, ListEntry, ListLevel};
 pub use crate::pool::{
     ContainerMode, DamagedValue, Durability, FreedVersions, PoolMode, PoolSpec, Prefault,
     StoreStats, ValueSums,
 };
 
 /// Answer of a call of a store.
-pub type Result<T> = std::result::Result<T, ObjectError>;
+pub type Result<T, E = ObjectError> = std::result::Result<T, E>;
 
 /// Longest key in bytes.
 pub const MAX_KEY: usize = 64 << 10;
@@ -152,7 +153,20 @@ pub struct Iod<'a> {
 impl<'a> Iod<'a> {
     /// A single value.
     pub const fn single(akey: &'a [u8], size: u64) -> Self {
-        let (kind, extents) = (IodKind::Single, &[]);
+        Self::new(akey, IodKind::Single, size, &[])
+    }
+
+    /// Extents of an array.
+    pub const fn array(akey: &'a [u8], size: u64, extents: &'a [RecordExtent]) -> Self {
+        Self::new(akey, IodKind::Array, size, extents)
+    }
+
+    pub(crate) const fn new(
+        akey: &'a [u8],
+        kind: IodKind,
+        size: u64,
+        extents: &'a [RecordExtent],
+    ) -> Self {
         Self {
             akey,
             kind,
@@ -162,15 +176,22 @@ impl<'a> Iod<'a> {
         }
     }
 
-    /// Extents of an array.
-    pub const fn array(akey: &'a [u8], size: u64, extents: &'a [RecordExtent]) -> Self {
-        let kind = IodKind::Array;
-        Self {
-            akey,
-            kind,
-            size,
-            extents,
-            found: 0,
+    /// Bytes of its part of the data.
+    #[inline]
+    pub(crate) fn room(&self) -> u64 {
+        let counts = self.extents.iter().map(|extent| extent.count);
+        let records = match self.kind {
+            IodKind::Single => 1,
+            IodKind::Array => counts.fold(0, u64::saturating_add),
+        };
+        self.size.saturating_mul(records)
+    }
+
+    /// Its extents; of a single value one, with one record.
+    pub(crate) fn extents(&self) -> &'a [RecordExtent] {
+        match self.kind {
+            IodKind::Single => &[RecordExtent { index: 0, count: 1 }],
+            IodKind::Array => self.extents,
         }
     }
 }
@@ -184,6 +205,24 @@ pub struct KeyAt<'a> {
     pub object: ObjectId,
     /// The key.
     pub dkey: &'a [u8],
+}
+
+/// Distribution key, time and conditions of a call on values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallAt<'a> {
+    pub(crate) key: KeyAt<'a>,
+    pub(crate) epoch: Epoch,
+    pub(crate) conditions: Conditions,
+}
+
+impl<'a> CallAt<'a> {
+    pub(crate) const fn new(key: KeyAt<'a>, epoch: Epoch, conditions: Conditions) -> Self {
+        Self {
+            key,
+            epoch,
+            conditions,
+        }
+    }
 }
 
 /// Outcome of an operation that the store took.
@@ -245,50 +284,15 @@ pub enum PunchScope<'a> {
     Extent(&'a [u8], &'a [u8], RecordExtent),
 }
 
-/// Items that a listing visits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListLevel<'a> {
-    /// Objects of the container.
-    Objects,
-    /// Distribution keys of an object.
-    Dkeys(ObjectId),
-    /// Attribute keys of a distribution key.
-    Akeys(ObjectId, &'a [u8]),
-    /// Values and extents of an attribute key that a read at the epoch finds.
-    Visible(ObjectId, &'a [u8], &'a [u8]),
-    /// Every version up to the epoch of an attribute key, punches too, oldest first.
-    Versions(ObjectId, &'a [u8], &'a [u8]),
-}
-
-/// Place where a listing goes on; a new one begins at the start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListAnchor {
-    /// True once everything was visited.
-    pub done: bool,
-    /// Place in the engine's own terms.
-    pub(crate) next: u64,
-    /// Place in the terms of an engine that goes by keys.
-    pub(crate) key: Vec<u8>,
-}
-
-/// Item that a listing visits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListEntry<'a> {
-    /// An object.
-    Object(ObjectId),
-    /// A key of the level that is listed.
-    Key(&'a [u8]),
-    /// A version of a value, or the visible part of one.
-    Version {
-        /// Records of an array; `None` for a single value.
-        extent: Option<RecordExtent>,
-        /// Epoch of the version.
-        epoch: Epoch,
-        /// Bytes; 0 for a punch.
-        bytes: u64,
-        /// True for a punch.
-        punch: bool,
-    },
+impl<'a> PunchScope<'a> {
+    /// Its distribution key and its attribute key.
+    pub(crate) fn keys(self) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
+        match self {
+            Self::Object => (None, None),
+            Self::Dkey(dkey) => (Some(dkey), None),
+            Self::Akey(dkey, akey) | Self::Extent(dkey, akey, _) => (Some(dkey), Some(akey)),
+        }
+    }
 }
 
 /// Wanted greatest or smallest items. [`KeyQuery::MAX`] or [`KeyQuery::MIN`] with the levels to search.
@@ -334,10 +338,7 @@ pub struct QueryAnswer {
 ///
 /// # Errors
 /// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
-#[expect(
-    clippy::missing_errors_doc,
-    reason = "the trait says it for all its calls"
-)]
+#[expect(clippy::missing_errors_doc, reason = "said once for all calls")]
 pub trait ObjectStore: Send + Sized {
     /// True where the store gives updates, punches and snapshots their epochs: they are at
     /// [`Epoch::LATEST`], and reads there or at a snapshot.
@@ -371,10 +372,7 @@ pub trait ObjectStore: Send + Sized {
     /// Takes the bytes of a fetch whose completion [`ObjectStore::poll`] gave.
     fn receive(&mut self, ticket: u64, iods: &mut [Iod<'_>], data: &mut [u8]) -> Result<u64> {
         let _ = (ticket, iods, data);
-        Err(ObjectError::new(
-            crate::ObjectCode::NoHdl,
-            "no fetch is in flight",
-        ))
+        ObjectCode::NoHdl.fail("no fetch is in flight")
     }
 
     /// Carries several fetches out, each with its own result. Engines overlap what they wait for.
@@ -385,10 +383,16 @@ pub trait ObjectStore: Send + Sized {
     }
 
     /// Space for one value (a single one, or one extent), to be filled and then published.
-    fn reserve(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved>;
+    fn reserve(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved> {
+        let _ = (key, iod);
+        ObjectCode::NoSys.fail("only mem has values that are filled in place (-z)")
+    }
 
     /// Bytes of a reserved space.
-    fn reserved(&mut self, reserved: &Reserved) -> &mut [u8];
+    fn reserved(&mut self, reserved: &Reserved) -> &mut [u8] {
+        let _ = reserved;
+        &mut []
+    }
 
     /// Makes a reserved value the version of its epoch. On failure the space is given back.
     fn publish(
@@ -398,10 +402,15 @@ pub trait ObjectStore: Send + Sized {
         epoch: Epoch,
         conditions: Conditions,
         reserved: Reserved,
-    ) -> Result<Ticket>;
+    ) -> Result<Ticket> {
+        let _ = (epoch, conditions, reserved);
+        self.reserve(key, iod).map(|_| Ticket::Done(0))
+    }
 
     /// Gives a reserved space back unused.
-    fn cancel(&mut self, reserved: Reserved);
+    fn cancel(&mut self, reserved: Reserved) {
+        let _ = reserved;
+    }
 
     /// Hides what has an epoch up to the given one.
     fn punch(
@@ -441,10 +450,18 @@ pub trait ObjectStore: Send + Sized {
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()>;
 
     /// Drops the versions of the range that are visible neither at its end nor at a snapshot.
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions>;
+    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, false)
+    }
 
     /// Drops every version of the range; older ones become visible again.
-    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions>;
+    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
+        self.pass(container, range, true)
+    }
+
+    /// Aggregates, or discards.
+    fn pass(&mut self, id: ContainerId, range: EpochRange, discards: bool)
+    -> Result<FreedVersions>;
 
     /// Makes the space of dropped versions usable; the bytes that it gained.
     fn collect(&mut self) -> Result<u64>;
@@ -473,5 +490,7 @@ pub trait ObjectStore: Send + Sized {
     }
 
     /// Ends the use of the pool; the file stays.
-    fn close(self) -> Result<()>;
+    fn close(self) -> Result<()> {
+        Ok(())
+    }
 }

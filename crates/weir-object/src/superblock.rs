@@ -6,12 +6,9 @@
 use std::fs::{File, OpenOptions};
 use std::path::Path;
 
+use crate::prelude::*;
 use crc_fast::{CrcAlgorithm, checksum};
 use rustix::fs::{FlockOperation, flock};
-
-use crate::error::{code_of_io, fail};
-use crate::store::{PoolMode, Result, StoreUuid, ValueSums};
-use crate::{ObjectCode, ObjectError};
 
 const VERSION: u32 = 1;
 /// Bytes of a superblock.
@@ -22,27 +19,50 @@ pub(super) fn io_error(what: &str, path: &Path, error: &std::io::Error) -> Objec
     ObjectError::new(code_of_io(error), why)
 }
 
-/// Opens the file of a pool and locks it: a new one of the given length, or the one that is there.
-pub(super) fn open_file(path: &Path, mode: PoolMode, len: u64) -> Result<File> {
+/// The directory of a file.
+pub(super) fn folder_of(file: &Path) -> &Path {
+    let named = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    named.unwrap_or_else(|| Path::new("."))
+}
+
+/// Length of the file of a pool.
+pub(super) fn length_of(file: &File, path: &Path) -> Result<u64> {
+    let metadata = file.metadata();
+    metadata.map_or_else(
+        |e| Err(io_error("read the length of", path, &e)),
+        |it| Ok(it.len()),
+    )
+}
+
+/// Opens the file of a pool and locks it, a new one of the given length or the one that is there, and makes the
+/// pool of it; a new file goes again where that fails.
+pub(super) fn on_file<T>(
+    path: &Path,
+    mode: PoolMode,
+    len: u64,
+    pool: impl FnOnce(File) -> Result<T>,
+) -> Result<T> {
     let new = mode == PoolMode::Create;
     let fail = |what, error: &std::io::Error| io_error(what, path, error);
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(new);
     let file = options.open(path).map_err(|e| fail("open", &e))?;
-    let prepared = flock(&file, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|e| fail("lock (another process uses it)", &e.into()))
-        .and_then(|()| {
-            if new {
-                file.set_len(len).map_err(|e| fail("set the length of", &e))
-            } else {
-                Ok(())
-            }
-        });
-    if new && prepared.is_err() {
+    let made = (|| {
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|e| fail("lock (another process uses it)", &e.into()))?;
+        if new {
+            file.set_len(len)
+                .map_err(|e| fail("set the length of", &e))?;
+        }
+        pool(file)
+    })();
+    if new && made.is_err() {
         // The file is this call's own: it was not there before.
         let _ = std::fs::remove_file(path);
     }
-    prepared.map(|()| file)
+    made
 }
 
 /// Name and form of a pool.
@@ -63,16 +83,11 @@ pub(super) struct Superblock {
 impl Superblock {
     pub(super) fn encode(&self) -> [u8; BLOCK] {
         let mut out = [0; BLOCK];
-        let sums = match self.sums {
-            ValueSums::None => 0,
-            ValueSums::Crc32c => 1,
-            ValueSums::Xxh3 => 2,
-        };
         let [a, b, c] = self.words;
         out[..8].copy_from_slice(&self.magic);
         out[8..12].copy_from_slice(&VERSION.to_le_bytes());
         out[16..32].copy_from_slice(&self.uuid);
-        let words = [self.len, self.generation, a, b, c, sums];
+        let words = [self.len, self.generation, a, b, c, self.sums as u64];
         for (slot, word) in out[32..].as_chunks_mut::<8>().0.iter_mut().zip(words) {
             *slot = word.to_le_bytes();
         }
@@ -111,31 +126,17 @@ impl Superblock {
         magic: [u8; 8],
         uuid: Option<StoreUuid>,
     ) -> Result<Self> {
-        let named = places
-            .into_iter()
-            .filter(|bytes| bytes.len() >= BLOCK && bytes.starts_with(&magic));
-        let named: Vec<&[u8]> = named.collect();
-        if named.is_empty() {
-            return fail(
-                ObjectCode::Inval,
-                "the file is no pool of weir, or one of another engine",
-            );
-        }
-        let version = |bytes: &&[u8]| {
-            bytes[8..]
-                .first_chunk()
-                .map_or(0, |v| u32::from_le_bytes(*v))
-        };
-        if named.iter().map(version).max() > Some(VERSION) {
-            return fail(ObjectCode::NoSys, "the pool has the format of a newer weir");
-        }
+        let is_named = |bytes: &&[u8]| bytes.len() >= BLOCK && bytes.starts_with(&magic);
+        let named: Vec<&[u8]> = places.into_iter().filter(is_named).collect();
+        refuse!(named.is_empty() => Inval, "the file is no pool of weir, or one of another engine");
+        let version = |bytes: &&[u8]| word(&bytes[8..]) & u64::from(u32::MAX);
+        refuse!(named.iter().map(version).max() > Some(VERSION.into()) => NoSys,
+            "the pool has the format of a newer weir");
         let whole = named.into_iter().filter_map(Self::decode);
         let Some(block) = whole.max_by_key(|block| block.generation) else {
-            return fail(ObjectCode::Io, "the pool's superblock is damaged");
+            return ObjectCode::Io.fail("the pool's superblock is damaged");
         };
-        if uuid.is_some_and(|uuid| uuid != block.uuid) {
-            return fail(ObjectCode::Mismatch, "the pool has another UUID");
-        }
+        refuse!(uuid.is_some_and(|uuid| uuid != block.uuid) => Mismatch, "the pool has another UUID");
         Ok(block)
     }
 }

@@ -184,66 +184,44 @@ weir_sys::library_calls! {
         queue_poll = c"daos_eq_poll"(DaosHandle, c_int, i64, c_uint, *mut *mut DaosEvent) -> Code;
         event_init = c"daos_event_init"(*mut DaosEvent, DaosHandle, *mut DaosEvent) -> Code;
         event_fini = c"daos_event_fini"(*mut DaosEvent) -> Code;
-        pool_connect = c"daos_pool_connect2" or c"daos_pool_connect"(
-            *const c_char, *const c_char, c_uint, *mut DaosHandle, *mut c_void, *mut DaosEvent
-        ) -> Code;
+        pool_connect = c"daos_pool_connect2" or c"daos_pool_connect"(*const c_char, *const c_char, c_uint,
+            *mut DaosHandle, *mut c_void, *mut DaosEvent) -> Code;
         pool_disconnect = c"daos_pool_disconnect"(DaosHandle, *mut DaosEvent) -> Code;
-        container_create = c"daos_cont_create2" or c"daos_cont_create"(
-            DaosHandle, *mut [u8; 16], *mut c_void, *mut DaosEvent
-        ) -> Code;
-        container_open = c"daos_cont_open2" or c"daos_cont_open"(
-            DaosHandle, *const c_char, c_uint, *mut DaosHandle, *mut c_void, *mut DaosEvent
-        ) -> Code;
+        container_create = c"daos_cont_create2" or c"daos_cont_create"(DaosHandle, *mut [u8; 16], *mut c_void,
+            *mut DaosEvent) -> Code;
+        container_open = c"daos_cont_open2" or c"daos_cont_open"(DaosHandle, *const c_char, c_uint, *mut DaosHandle,
+            *mut c_void, *mut DaosEvent) -> Code;
         container_close = c"daos_cont_close"(DaosHandle, *mut DaosEvent) -> Code;
-        container_destroy = c"daos_cont_destroy2" or c"daos_cont_destroy"(
-            DaosHandle, *const c_char, c_int, *mut DaosEvent
-        ) -> Code;
-        snapshot_create = c"daos_cont_create_snap"(
-            DaosHandle, *mut u64, *mut c_char, *mut DaosEvent
-        ) -> Code;
+        container_destroy = c"daos_cont_destroy2" or c"daos_cont_destroy"(DaosHandle, *const c_char, c_int,
+            *mut DaosEvent) -> Code;
+        snapshot_create = c"daos_cont_create_snap"(DaosHandle, *mut u64, *mut c_char, *mut DaosEvent) -> Code;
         snapshot_destroy = c"daos_cont_destroy_snap"(DaosHandle, Epochs, *mut DaosEvent) -> Code;
         snapshot_open = c"daos_tx_open_snap"(DaosHandle, u64, *mut DaosHandle, *mut DaosEvent) -> Code;
         snapshot_close = c"daos_tx_close"(DaosHandle, *mut DaosEvent) -> Code;
         aggregate = c"daos_cont_aggregate"(DaosHandle, u64, *mut DaosEvent) -> Code;
-        object_id = c"daos_obj_generate_oid2" or c"daos_obj_generate_oid"(
-            DaosHandle, *mut DaosObject, c_uint, u32, u16, u32
-        ) -> Code;
-        object_open = c"daos_obj_open"(
-            DaosHandle, DaosObject, c_uint, *mut DaosHandle, *mut DaosEvent
-        ) -> Code;
+        object_id = c"daos_obj_generate_oid2" or c"daos_obj_generate_oid"(DaosHandle, *mut DaosObject, c_uint, u32,
+            u16, u32) -> Code;
+        object_open = c"daos_obj_open"(DaosHandle, DaosObject, c_uint, *mut DaosHandle, *mut DaosEvent) -> Code;
         object_close = c"daos_obj_close"(DaosHandle, *mut DaosEvent) -> Code;
-        update = c"daos_obj_update"(
-            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor, *mut ScatterList, *mut DaosEvent
-        ) -> Code;
-        fetch = c"daos_obj_fetch"(
-            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor, *mut ScatterList,
-            *mut FoundMap, *mut DaosEvent
-        ) -> Code;
+        update = c"daos_obj_update"(DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor,
+            *mut ScatterList, *mut DaosEvent) -> Code;
+        fetch = c"daos_obj_fetch"(DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut ValueDescriptor,
+            *mut ScatterList, *mut FoundMap, *mut DaosEvent) -> Code;
         punch_object = c"daos_obj_punch"(DaosHandle, DaosHandle, u64, *mut DaosEvent) -> Code;
-        punch_dkeys = c"daos_obj_punch_dkeys"(
-            DaosHandle, DaosHandle, u64, c_uint, *mut RawBytes, *mut DaosEvent
-        ) -> Code;
-        punch_akeys = c"daos_obj_punch_akeys"(
-            DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut RawBytes, *mut DaosEvent
-        ) -> Code;
-        list_dkeys = c"daos_obj_list_dkey"(
-            DaosHandle, DaosHandle, *mut u32, *mut KeyLength, *mut ScatterList, *mut DaosAnchor, *mut DaosEvent
-        ) -> Code;
-        list_akeys = c"daos_obj_list_akey"(
-            DaosHandle, DaosHandle, *mut RawBytes, *mut u32, *mut KeyLength, *mut ScatterList, *mut DaosAnchor,
-            *mut DaosEvent
-        ) -> Code;
-        query = c"daos_obj_query_key"(
-            DaosHandle, DaosHandle, u64, *mut RawBytes, *mut RawBytes, *mut Records, *mut DaosEvent
-        ) -> Code;
-        table_create = c"daos_cont_snap_oit_create"(
-            DaosHandle, u64, *mut c_char, *mut DaosEvent
-        ) -> Code;
+        punch_dkeys = c"daos_obj_punch_dkeys"(DaosHandle, DaosHandle, u64, c_uint, *mut RawBytes,
+            *mut DaosEvent) -> Code;
+        punch_akeys = c"daos_obj_punch_akeys"(DaosHandle, DaosHandle, u64, *mut RawBytes, c_uint, *mut RawBytes,
+            *mut DaosEvent) -> Code;
+        list_dkeys = c"daos_obj_list_dkey"(DaosHandle, DaosHandle, *mut u32, *mut KeyLength, *mut ScatterList,
+            *mut DaosAnchor, *mut DaosEvent) -> Code;
+        list_akeys = c"daos_obj_list_akey"(DaosHandle, DaosHandle, *mut RawBytes, *mut u32, *mut KeyLength,
+            *mut ScatterList, *mut DaosAnchor, *mut DaosEvent) -> Code;
+        query = c"daos_obj_query_key"(DaosHandle, DaosHandle, u64, *mut RawBytes, *mut RawBytes, *mut Records,
+            *mut DaosEvent) -> Code;
+        table_create = c"daos_cont_snap_oit_create"(DaosHandle, u64, *mut c_char, *mut DaosEvent) -> Code;
         table_destroy = c"daos_cont_snap_oit_destroy"(DaosHandle, DaosHandle, *mut DaosEvent) -> Code;
         table_open = c"daos_oit_open"(DaosHandle, u64, *mut DaosHandle, *mut DaosEvent) -> Code;
-        table_list = c"daos_oit_list"(
-            DaosHandle, *mut DaosObject, *mut u32, *mut DaosAnchor, *mut DaosEvent
-        ) -> Code;
+        table_list = c"daos_oit_list"(DaosHandle, *mut DaosObject, *mut u32, *mut DaosAnchor, *mut DaosEvent) -> Code;
         table_close = c"daos_oit_close"(DaosHandle, *mut DaosEvent) -> Code;
     }
 }

@@ -9,8 +9,7 @@ use std::ptr::null_mut;
 use super::calls::{
     ARRAY, FoundMap, MAP_IN_DETAIL, RawBytes, Records, SINGLE, ScatterList, ValueDescriptor,
 };
-use crate::store::{Iod, IodKind, RecordExtent, Result};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Ranges that a fetch has room for at first; it is made again with more where that was too few.
 const FIRST_ROOM: u32 = 16;
@@ -23,7 +22,7 @@ pub(super) enum CallKind {
 }
 
 /// Descriptors of one call, kept for the room of their vectors.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Descriptors {
     /// All keys, one behind the other.
     keys: Vec<u8>,
@@ -39,16 +38,11 @@ pub(super) struct Descriptors {
 }
 
 impl Descriptors {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
+        let room = FIRST_ROOM;
         Self {
-            keys: Vec::new(),
-            extents: Vec::new(),
-            ranges: Vec::new(),
-            room: FIRST_ROOM,
-            bytes: Vec::new(),
-            values: Vec::new(),
-            lists: Vec::new(),
-            maps: Vec::new(),
+            room,
+            ..Self::default()
         }
     }
 
@@ -63,10 +57,7 @@ impl Descriptors {
         data: *mut [u8],
     ) -> Result<()> {
         let needed = iods.iter().map(part).fold(0, usize::saturating_add);
-        if data.len() < needed {
-            let why = "the data is shorter than its descriptors say";
-            return Err(ObjectError::new(ObjectCode::Inval, why));
-        }
+        refuse!(data.len() < needed => Inval, "the data is shorter than its descriptors say");
         let data = data.cast::<u8>();
         self.hold(dkey, iods);
         let (mut key, mut extent, mut byte) = (dkey.len(), 0, 0);
@@ -220,7 +211,7 @@ impl Descriptors {
 
 /// Copies bytes from a place to the same place, as far as both have them.
 fn copy(from: &[u8], to: &mut [u8], start: u64, len: u64) {
-    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    let place = |at: u64| local(at);
     let range = place(start)..place(start.saturating_add(len));
     if let (Some(from), Some(to)) = (from.get(range.clone()), to.get_mut(range)) {
         to.copy_from_slice(from);
@@ -228,13 +219,6 @@ fn copy(from: &[u8], to: &mut [u8], start: u64, len: u64) {
 }
 
 /// Bytes of data of a descriptor.
-pub(super) fn part(iod: &Iod<'_>) -> usize {
-    let records = match iod.kind {
-        IodKind::Single => 1,
-        IodKind::Array => iod
-            .extents
-            .iter()
-            .fold(0, |sum, extent| extent.count.saturating_add(sum)),
-    };
-    usize::try_from(iod.size.saturating_mul(records)).unwrap_or(usize::MAX)
+fn part(iod: &Iod<'_>) -> usize {
+    usize::try_from(iod.room()).unwrap_or(usize::MAX)
 }

@@ -4,10 +4,7 @@
 //! library answers. A handle that is none is the library's to refuse. Not here: which call comes next (`store`),
 //! operations in flight (`queue`).
 
-#![expect(
-    unsafe_code,
-    reason = "functions of a library opened at run time, on memory given by address"
-)]
+#![expect(unsafe_code, reason = "functions opened at run time, on raw memory")]
 
 use std::ffi::CStr;
 use std::ptr::null_mut;
@@ -21,8 +18,7 @@ use super::calls::{
     NO_TRANSACTION, NOTHING, OBJECT_FOR_BOTH, OPEN_FOR_BOTH, RawBytes, Records, ScatterList,
 };
 use super::descriptors::{CallKind, Descriptors};
-use crate::store::{Iod, Result, StoreUuid};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// The variable that names the library to open.
 pub const LIBRARY_VARIABLE: &str = "WEIR_DAOS_LIB";
@@ -91,10 +87,8 @@ impl DaosLibrary {
     }
 
     pub(super) fn connect(&self, pool: &CStr) -> Result<DaosHandle> {
-        let mut handle = DaosHandle::default();
-        let (pool, system, to) = (pool.as_ptr(), null_mut(), &raw mut handle);
-        call!(self.pool_connect(pool, system, OPEN_FOR_BOTH, to, NOTHING, BLOCKING))?;
-        Ok(handle)
+        let (pool, system, flags) = (pool.as_ptr(), null_mut(), OPEN_FOR_BOTH);
+        made(|to| call!(self.pool_connect(pool, system, flags, to, NOTHING, BLOCKING)))
     }
 
     pub(super) fn disconnect(&self, pool: DaosHandle) -> Result<()> {
@@ -103,16 +97,12 @@ impl DaosLibrary {
 
     /// A new container, whose name the library makes.
     pub(super) fn create_container(&self, pool: DaosHandle) -> Result<StoreUuid> {
-        let mut uuid = StoreUuid::default();
-        call!(self.container_create(pool, &raw mut uuid, NOTHING, BLOCKING))?;
-        Ok(uuid)
+        made(|uuid| call!(self.container_create(pool, uuid, NOTHING, BLOCKING)))
     }
 
     pub(super) fn open_container(&self, pool: DaosHandle, name: &CStr) -> Result<DaosHandle> {
-        let mut handle = DaosHandle::default();
-        let (name, to) = (name.as_ptr(), &raw mut handle);
-        call!(self.container_open(pool, name, OPEN_FOR_BOTH, to, NOTHING, BLOCKING))?;
-        Ok(handle)
+        let (name, flags) = (name.as_ptr(), OPEN_FOR_BOTH);
+        made(|to| call!(self.container_open(pool, name, flags, to, NOTHING, BLOCKING)))
     }
 
     pub(super) fn close_container(&self, container: DaosHandle) -> Result<()> {
@@ -125,9 +115,7 @@ impl DaosLibrary {
 
     /// Epoch of a new snapshot.
     pub(super) fn create_snapshot(&self, container: DaosHandle) -> Result<u64> {
-        let mut epoch = 0;
-        call!(self.snapshot_create(container, &raw mut epoch, null_mut(), BLOCKING))?;
-        Ok(epoch)
+        made(|epoch| call!(self.snapshot_create(container, epoch, null_mut(), BLOCKING)))
     }
 
     pub(super) fn destroy_snapshot(&self, container: DaosHandle, epoch: u64) -> Result<()> {
@@ -137,9 +125,7 @@ impl DaosLibrary {
 
     /// A transaction that reads a snapshot.
     pub(super) fn open_snapshot(&self, container: DaosHandle, epoch: u64) -> Result<DaosHandle> {
-        let mut handle = DaosHandle::default();
-        call!(self.snapshot_open(container, epoch, &raw mut handle, BLOCKING))?;
-        Ok(handle)
+        made(|to| call!(self.snapshot_open(container, epoch, to, BLOCKING)))
     }
 
     pub(super) fn close_snapshot(&self, transaction: DaosHandle) -> Result<()> {
@@ -159,10 +145,7 @@ impl DaosLibrary {
         (form, class): (u32, u32),
     ) -> Result<DaosHandle> {
         call!(self.object_id(container, &raw mut object, form, class, 0, 0))?;
-        let mut handle = DaosHandle::default();
-        let to = &raw mut handle;
-        call!(self.object_open(container, object, OBJECT_FOR_BOTH, to, BLOCKING))?;
-        Ok(handle)
+        made(|to| call!(self.object_open(container, object, OBJECT_FOR_BOTH, to, BLOCKING)))
     }
 
     pub(super) fn close_object(&self, object: DaosHandle) -> Result<()> {
@@ -177,45 +160,23 @@ impl DaosLibrary {
     pub(super) unsafe fn transfer(
         &self,
         direction: CallKind,
-        (object, transaction, flags): (DaosHandle, DaosHandle, u64),
+        (object, of, flags): (DaosHandle, DaosHandle, u64),
         request: &mut Descriptors,
         event: *mut DaosEvent,
     ) -> Result<()> {
         let dkey = request.bytes.as_mut_ptr();
-        let descriptors = request.values.as_mut_ptr();
-        let lists = request.lists.as_mut_ptr();
+        let values = request.values.as_mut_ptr();
+        let (lists, maps) = (request.lists.as_mut_ptr(), request.maps.as_mut_ptr());
         let count = u32::try_from(request.values.len()).unwrap_or(u32::MAX);
         if direction == CallKind::Update {
+            let update = self.calls.update;
             // SAFETY: the request's own vectors, as long as it says; the rest is the caller's word.
-            let answer = unsafe {
-                (self.calls.update)(
-                    object,
-                    transaction,
-                    flags,
-                    dkey,
-                    count,
-                    descriptors,
-                    lists,
-                    event,
-                )
-            };
+            let answer = unsafe { update(object, of, flags, dkey, count, values, lists, event) };
             return done("update", answer);
         }
-        let maps = request.maps.as_mut_ptr();
+        let fetch = self.calls.fetch;
         // SAFETY: as above.
-        let answer = unsafe {
-            (self.calls.fetch)(
-                object,
-                transaction,
-                flags,
-                dkey,
-                count,
-                descriptors,
-                lists,
-                maps,
-                event,
-            )
-        };
+        let answer = unsafe { fetch(object, of, flags, dkey, count, values, lists, maps, event) };
         done("fetch", answer)
     }
 
@@ -307,18 +268,14 @@ impl DaosLibrary {
     ) -> Result<Records> {
         let mut dkey = RawBytes::new(dkey.as_mut_ptr(), dkey.len());
         let mut akey = RawBytes::new(akey.as_mut_ptr(), akey.len());
-        let mut found = Records::default();
-        let (dkey, akey, to) = (&raw mut dkey, &raw mut akey, &raw mut found);
-        call!(self.query(object, transaction, flags, dkey, akey, to, BLOCKING))?;
-        Ok(found)
+        let (dkey, akey) = (&raw mut dkey, &raw mut akey);
+        made(|to| call!(self.query(object, transaction, flags, dkey, akey, to, BLOCKING)))
     }
 
     /// Makes the table of the objects of a snapshot, and opens it.
     pub(super) fn open_table(&self, container: DaosHandle, epoch: u64) -> Result<DaosHandle> {
         call!(self.table_create(container, epoch, null_mut(), BLOCKING))?;
-        let mut handle = DaosHandle::default();
-        call!(self.table_open(container, epoch, &raw mut handle, BLOCKING))?;
-        Ok(handle)
+        made(|to| call!(self.table_open(container, epoch, to, BLOCKING)))
     }
 
     /// Lists objects of a table; their number.
@@ -348,17 +305,20 @@ impl Drop for DaosLibrary {
     }
 }
 
+/// The value that a call puts where it is told.
+fn made<T: Default>(make: impl FnOnce(*mut T) -> Result<()>) -> Result<T> {
+    let mut made = T::default();
+    make(&raw mut made)?;
+    Ok(made)
+}
+
 /// The end of a call.
 pub(super) fn done(call: &'static str, answer: Code) -> Result<()> {
     if answer >= 0 {
         return Ok(());
     }
-    let number = answer.unsigned_abs();
-    let mut all = ObjectCode::ALL.iter();
-    let known = all.find(|code| u32::from(code.number()) == number);
-    let message = match known {
-        Some(_) => format!("libdaos: {call} failed"),
-        None => format!("libdaos: {call} failed: {answer}"),
+    let Some(known) = ObjectCode::of(answer) else {
+        return ObjectCode::Io.fail(format!("libdaos: {call} failed: {answer}"));
     };
-    Err(ObjectError::new(*known.unwrap_or(&ObjectCode::Io), message))
+    known.fail(format!("libdaos: {call} failed"))
 }

@@ -8,8 +8,7 @@ use std::collections::VecDeque;
 use super::calls::{DaosAnchor, DaosHandle, DaosObject, KeyLength};
 use super::library::DaosLibrary;
 use super::store::DaosStore;
-use crate::store::{ContainerId, Epoch, ListAnchor, ListEntry, ListLevel, ObjectId, Result};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Keys of a call.
 const KEYS: usize = 128;
@@ -31,8 +30,8 @@ pub(super) struct Listing {
 
 #[derive(Debug)]
 enum ListedLevel {
-    Dkeys(DaosHandle, DaosHandle),
-    Akeys(DaosHandle, DaosHandle, Vec<u8>),
+    /// Keys of an object as a transaction reads it, or of a distribution key of it.
+    Keys(DaosHandle, DaosHandle, Option<Vec<u8>>),
     /// Container and table; the epoch of a snapshot that was made for it.
     Table(DaosHandle, DaosHandle, Option<u64>),
 }
@@ -47,9 +46,8 @@ impl Listing {
     /// Asks for the next batch.
     fn fill(&mut self, library: &DaosLibrary) -> Result<()> {
         let (object, dkey) = match &self.source {
-            ListedLevel::Dkeys(object, transaction) => ((*object, *transaction), None),
-            ListedLevel::Akeys(object, transaction, dkey) => {
-                ((*object, *transaction), Some(&dkey[..]))
+            ListedLevel::Keys(object, transaction, dkey) => {
+                ((*object, *transaction), dkey.as_deref())
             }
             ListedLevel::Table(_, table, _) => {
                 let mut objects = [DaosObject::default(); OBJECTS];
@@ -73,10 +71,10 @@ impl Listing {
             };
             let mut rest = &text[..];
             for key in &keys[..count] {
-                let len = usize::try_from(key.len).unwrap_or(usize::MAX);
-                let (key, behind) = rest.split_at_checked(len).ok_or_else(|| {
-                    ObjectError::new(ObjectCode::Io, "a listed key is longer than its text")
-                })?;
+                let len = local(key.len);
+                let (key, behind) = rest
+                    .split_at_checked(len)
+                    .ok_or_else(|| ObjectCode::Io.error("a listed key is longer than its text"))?;
                 self.waiting.push_back(ListedItem::Key(key.to_vec()));
                 rest = behind;
             }
@@ -102,30 +100,24 @@ fn callers_name(object: DaosObject) -> ObjectId {
 }
 
 impl DaosStore {
-    fn new_listing(
-        &mut self,
-        container: ContainerId,
-        level: ListLevel<'_>,
-        epoch: Epoch,
-    ) -> Result<Listing> {
+    fn new_listing(&mut self, id: ContainerId, level: ListLevel<'_>, at: Epoch) -> Result<Listing> {
         let source = match level {
-            ListLevel::Dkeys(object) => ListedLevel::Dkeys(
-                self.object(container, object)?,
-                self.transaction(container, epoch)?,
-            ),
-            ListLevel::Akeys(object, dkey) => ListedLevel::Akeys(
-                self.object(container, object)?,
-                self.transaction(container, epoch)?,
-                dkey.to_vec(),
-            ),
+            ListLevel::Dkeys(object) | ListLevel::Akeys(object, _) => {
+                let dkey = match level {
+                    ListLevel::Akeys(_, dkey) => Some(dkey.to_vec()),
+                    _ => None,
+                };
+                let handle = self.object(id, object)?;
+                ListedLevel::Keys(handle, self.transaction(id, at)?, dkey)
+            }
             ListLevel::Objects => {
-                let handle = self.container_at(container)?.handle;
-                let own = epoch == Epoch::LATEST;
+                let handle = self.container_at(id)?.handle;
+                let own = at == Epoch::LATEST;
                 let snapshot = if own {
                     self.library.create_snapshot(handle)?
                 } else {
-                    self.transaction(container, epoch)?;
-                    epoch.0
+                    self.transaction(id, at)?;
+                    at.0
                 };
                 let table = self.library.open_table(handle, snapshot);
                 if own && table.is_err() {
@@ -136,7 +128,7 @@ impl DaosStore {
             ListLevel::Visible(..) | ListLevel::Versions(..) => {
                 let why =
                     "daos lists objects and keys; their values and versions are listed by mem";
-                return Err(ObjectError::new(ObjectCode::NoSys, why));
+                return ObjectCode::NoSys.fail(why);
             }
         };
         Ok(Listing {
@@ -156,9 +148,10 @@ impl DaosStore {
     ) -> Result<()> {
         let mut listing = match anchor.next {
             0 => self.new_listing(container, level, epoch)?,
-            kept => self.listings.remove(&kept).ok_or_else(|| {
-                ObjectError::new(ObjectCode::NoHdl, "no listing of this anchor is kept")
-            })?,
+            kept => self
+                .listings
+                .remove(&kept)
+                .ok_or_else(|| ObjectCode::NoHdl.error("no listing of this anchor is kept"))?,
         };
         let mut goes_on = true;
         while goes_on && !(listing.waiting.is_empty() && listing.anchor.is_at_end()) {
@@ -181,13 +174,11 @@ impl DaosStore {
         self.listed += 1;
         anchor.next = self.listed;
         self.listings.insert(self.listed, listing);
-        match self.listings.pop_first() {
-            Some((_, oldest)) if self.listings.len() >= MOST => oldest.finish(&self.library),
-            Some((number, oldest)) => {
-                self.listings.insert(number, oldest);
-                Ok(())
-            }
-            None => Ok(()),
+        if self.listings.len() > MOST
+            && let Some((_, oldest)) = self.listings.pop_first()
+        {
+            return oldest.finish(&self.library);
         }
+        Ok(())
     }
 }

@@ -15,7 +15,7 @@ mod store;
 pub use library::{LIBRARY_VARIABLE, lacks};
 pub use store::DaosStore;
 
-use weir_schema::{ObjectAction, ObjectDurability, ObjectWorkload};
+use weir_schema::ObjectWorkload;
 
 /// Pool to open, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,48 +51,4 @@ impl DaosPool {
             ..Self::new(work.pool.clone().unwrap_or_default())
         }
     }
-}
-
-/// Parts of a workload that this engine does not carry out.
-pub(crate) fn wrong(work: &ObjectWorkload) -> impl Iterator<Item = &'static str> {
-    let has = |is: fn(&ObjectAction) -> bool| work.tests.iter().any(|test| is(&test.action));
-    let lasts = work
-        .durability
-        .is_none_or(|level| level == ObjectDurability::Power);
-    [
-        (
-            work.pool.is_none(),
-            "daos makes no pools: name one by its label or UUID",
-        ),
-        (
-            work.zero_copy,
-            "daos has no values in place (-z): mem has them",
-        ),
-        (
-            work.layout.flat,
-            "daos has objects with attribute keys here: leave -f out",
-        ),
-        (
-            work.thread_per_operation && work.in_flight > 1,
-            "daos: operations in flight have no threads of their own",
-        ),
-        (
-            !lasts,
-            "the servers of daos keep what they acknowledge: there is --durability power alone",
-        ),
-        (
-            has(|action| matches!(action, ObjectAction::Iterate { .. })),
-            "daos lists keys and no versions: I is there on mem",
-        ),
-        (
-            has(|action| matches!(action, ObjectAction::Discard { .. })),
-            "daos does not discard epochs: D is there on mem",
-        ),
-        (
-            has(|action| matches!(action, ObjectAction::Collect { .. })),
-            "daos frees what was put off by itself: G is there on mem",
-        ),
-    ]
-    .into_iter()
-    .filter_map(|(is_wrong, why)| is_wrong.then_some(why))
 }

@@ -3,10 +3,7 @@
 //! In: updates and fetches. Out: tickets, and their ends when asked. A slot is used again once the library has
 //! given its event back, and a fetch's once its bytes were taken.
 
-#![expect(
-    unsafe_code,
-    reason = "memory that the library writes into after a call has returned"
-)]
+#![expect(unsafe_code, reason = "memory that is written into behind a call")]
 
 use std::ptr::{null_mut, slice_from_raw_parts_mut};
 use std::sync::Arc;
@@ -14,8 +11,7 @@ use std::sync::Arc;
 use super::calls::{BLOCKING, DaosEvent, DaosHandle, MOMENT};
 use super::descriptors::{CallKind, Descriptors};
 use super::library::{DaosLibrary, done};
-use crate::store::{Completion, Iod, Result};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Moments in which what is in flight has to end with its store.
 const LONGEST_END: u32 = 600;
@@ -106,7 +102,7 @@ impl EventQueue {
         let Some(&number) = self.free.last() else {
             let why =
                 format!("{depth} operations are in flight or wait to be received: poll first");
-            return Err(ObjectError::new(ObjectCode::Busy, why));
+            return ObjectCode::Busy.fail(why);
         };
         let slot = &mut self.slots[number];
         if direction == CallKind::Update {
@@ -150,13 +146,9 @@ impl EventQueue {
             for place in 0..count {
                 let distance = self.ended[place].addr().wrapping_sub(self.events.addr());
                 let number = distance / size_of::<DaosEvent>();
-                if self
-                    .slots
-                    .get(number)
-                    .is_some_and(|slot| slot.state == SlotState::InFlight)
-                {
-                    let end = self.end(number);
-                    out.push(end);
+                let slot = self.slots.get(number);
+                if slot.is_some_and(|slot| slot.state == SlotState::InFlight) {
+                    out.push(self.end(number));
                 }
             }
             if out.len() - before >= min || count == 0 {
@@ -185,11 +177,7 @@ impl EventQueue {
         // SAFETY: the event is the slot's own, and the library has given it back.
         let error = unsafe { (*event).error };
         let is_fetch = slot.direction == CallKind::Fetch;
-        let mut result = if is_fetch {
-            done("fetch", error)
-        } else {
-            done("update", error)
-        };
+        let mut result = done(["update", "fetch"][usize::from(is_fetch)], error);
         while is_fetch && result.is_ok() && slot.request.lacked_room() {
             let request = &mut slot.request;
             // SAFETY: it waits for the end; the request was filled with the slot's own data.
@@ -216,20 +204,14 @@ impl EventQueue {
         }
     }
 
-    /// Takes the bytes of a fetch that has ended.
-    pub(super) fn receive(
-        &mut self,
-        ticket: u64,
-        iods: &mut [Iod<'_>],
-        data: &mut [u8],
-    ) -> Result<u64> {
-        let number = usize::try_from(ticket % self.slots.len().max(1) as u64).unwrap_or(0);
+    /// Takes the bytes of a fetch that has ended, by its ticket.
+    pub(super) fn receive(&mut self, of: u64, iods: &mut [Iod<'_>], out: &mut [u8]) -> Result<u64> {
+        let number = usize::try_from(of % self.slots.len().max(1) as u64).unwrap_or(0);
         let slot = self.slots.get_mut(number);
-        let slot = slot.filter(|slot| slot.ticket == ticket && slot.state == SlotState::Holds);
-        let slot = slot.ok_or_else(|| {
-            ObjectError::new(ObjectCode::NoHdl, "no fetch of this ticket has ended")
-        })?;
-        slot.request.copy_found(&slot.data, data);
+        let slot = slot.filter(|slot| slot.ticket == of && slot.state == SlotState::Holds);
+        let slot =
+            slot.ok_or_else(|| ObjectCode::NoHdl.error("no fetch of this ticket has ended"))?;
+        slot.request.copy_found(&slot.data, out);
         slot.request.describe(iods);
         slot.state = SlotState::Free;
         self.free.push(number);
@@ -249,8 +231,7 @@ impl EventQueue {
         if self.in_flight > 0 {
             // The library may still write there.
             std::mem::forget(std::mem::take(&mut self.slots));
-            let why = "operations in flight did not end";
-            return Err(ObjectError::new(ObjectCode::Io, why));
+            return ObjectCode::Io.fail("operations in flight did not end");
         }
         let depth = self.slots.len();
         self.slots.clear();

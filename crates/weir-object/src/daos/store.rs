@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::CString;
 use std::sync::Arc;
 
-use weir_schema::{ObjectDurability, ObjectRank};
+use weir_schema::ObjectRank;
 
 use super::DaosPool;
 use super::calls::{DaosHandle, DaosObject, NO_TRANSACTION};
@@ -16,15 +16,7 @@ use super::descriptors::{CallKind, Descriptors};
 use super::library::DaosLibrary;
 use super::listing::Listing;
 use super::queue::EventQueue;
-use crate::error::fail;
-use crate::limits::{check_akey, check_extent, check_iods, check_key};
-use crate::store::{
-    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
-    FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    ObjectStore, PunchScope, QueryAnswer, RecordExtent, Reserved, Result, StoreStats, StoreUuid,
-    Ticket,
-};
-use crate::{ObjectCode, ObjectError, uuid_text};
+use crate::prelude::*;
 
 /// Bits of an object's name that have its class.
 pub(super) const CLASS_BITS: u64 = 0x00ff_ffff << 32;
@@ -59,7 +51,7 @@ pub struct DaosStore {
 
 fn c_string(text: &str) -> Result<CString> {
     let why = "a label holds a NUL byte";
-    CString::new(text).map_err(|_| ObjectError::new(ObjectCode::Inval, why))
+    CString::new(text).map_err(|_| ObjectCode::Inval.error(why))
 }
 
 fn check_latest(epoch: Epoch) -> Result<()> {
@@ -68,7 +60,7 @@ fn check_latest(epoch: Epoch) -> Result<()> {
     }
     let why =
         "daos gives updates, punches and snapshots their epochs itself: they are at the latest";
-    fail(ObjectCode::NoSys, why)
+    ObjectCode::NoSys.fail(why)
 }
 
 fn flags(conditions: Conditions) -> u64 {
@@ -83,7 +75,7 @@ impl DaosStore {
     /// `NONEXIST` where there is no library that works; the library's own.
     pub fn open(pool: &DaosPool) -> Result<Self> {
         let library = DaosLibrary::open(pool.library.as_deref());
-        let library = library.map_err(|why| ObjectError::new(ObjectCode::NonExist, why))?;
+        let library = library.map_err(|why| ObjectCode::NonExist.error(why))?;
         let handle = library.connect(&c_string(&pool.name)?)?;
         let mut store = Self {
             name: pool.name.clone(),
@@ -105,18 +97,14 @@ impl DaosStore {
 
     pub(super) fn container_at(&mut self, container: ContainerId) -> Result<&mut OpenContainer> {
         let found = self.containers.get_mut(container.0 as usize);
-        found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+        found.ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
     }
 
     /// Handle of an object.
-    pub(super) fn object(
-        &mut self,
-        container: ContainerId,
-        object: ObjectId,
-    ) -> Result<DaosHandle> {
+    pub(super) fn object(&mut self, id: ContainerId, object: ObjectId) -> Result<DaosHandle> {
         let of_pool = self.class;
         let library = Arc::clone(&self.library);
-        let container = self.container_at(container)?;
+        let container = self.container_at(id)?;
         if let Some(handle) = container.objects.get(&object) {
             return Ok(*handle);
         }
@@ -136,32 +124,16 @@ impl DaosStore {
     }
 
     /// Transaction that reads an epoch.
-    pub(super) fn transaction(
-        &mut self,
-        container: ContainerId,
-        epoch: Epoch,
-    ) -> Result<DaosHandle> {
-        let container = self.container_at(container)?;
+    pub(super) fn transaction(&mut self, id: ContainerId, epoch: Epoch) -> Result<DaosHandle> {
+        let container = self.container_at(id)?;
         if epoch == Epoch::LATEST {
             return Ok(NO_TRANSACTION);
         }
         let found = container.snapshots.get(&epoch.0).copied();
         found.ok_or_else(|| {
             let why = "daos reads the latest state, or that of a snapshot of this run";
-            ObjectError::new(ObjectCode::NoSys, why)
+            ObjectCode::NoSys.error(why)
         })
-    }
-
-    /// Hides records: an update of them with nothing.
-    fn punch_extent(
-        &mut self,
-        at: (DaosHandle, u64),
-        (dkey, akey): (&[u8], &[u8]),
-        extent: RecordExtent,
-    ) -> Result<()> {
-        let (extents, library) = ([extent], &self.library);
-        let iods = [Iod::array(akey, 0, &extents)];
-        library.update(at, &mut self.request, (dkey, &iods), &[])
     }
 
     /// Gives everything back that the library holds.
@@ -243,17 +215,7 @@ impl ObjectStore for DaosStore {
         data: &[u8],
     ) -> Result<Ticket> {
         check_latest(epoch)?;
-        check_key(key.dkey, key.object.dkeys())?;
-        let bytes = check_iods(key.object, iods)?;
-        if iods.iter().any(|iod| iod.size == 0) {
-            return fail(ObjectCode::Inval, "a value has one byte at least");
-        }
-        if data.len() as u64 != bytes {
-            return fail(
-                ObjectCode::Inval,
-                "the data is not as long as its descriptors say",
-            );
-        }
+        let bytes = check_update(CallAt::new(key, epoch, conditions), iods, data)?;
         let object = self.object(key.container, key.object)?;
         let (flags, call) = (flags(conditions), (key.dkey, iods));
         if let Some(queue) = &mut self.queue {
@@ -274,8 +236,7 @@ impl ObjectStore for DaosStore {
         conditions: Conditions,
         data: &mut [u8],
     ) -> Result<Ticket> {
-        check_key(key.dkey, key.object.dkeys())?;
-        check_iods(key.object, iods)?;
+        check_call(CallAt::new(key, epoch, conditions), iods)?;
         let transaction = self.transaction(key.container, epoch)?;
         let object = self.object(key.container, key.object)?;
         let at = (object, transaction, flags(conditions));
@@ -291,32 +252,12 @@ impl ObjectStore for DaosStore {
     }
 
     fn receive(&mut self, ticket: u64, iods: &mut [Iod<'_>], data: &mut [u8]) -> Result<u64> {
-        match &mut self.queue {
-            Some(queue) => queue.receive(ticket, iods, data),
-            None => fail(ObjectCode::NoHdl, "no fetch is in flight"),
-        }
+        let queue = self.queue.as_mut();
+        queue.map_or_else(
+            || ObjectCode::NoHdl.fail("no fetch is in flight"),
+            |queue| queue.receive(ticket, iods, data),
+        )
     }
-
-    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
-        fail(ObjectCode::NoSys, "daos has no values in place (-z)")
-    }
-
-    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
-        &mut []
-    }
-
-    fn publish(
-        &mut self,
-        _: KeyAt<'_>,
-        _: &Iod<'_>,
-        _: Epoch,
-        _: Conditions,
-        _: Reserved,
-    ) -> Result<Ticket> {
-        fail(ObjectCode::NoSys, "daos has no values in place (-z)")
-    }
-
-    fn cancel(&mut self, _: Reserved) {}
 
     fn punch(
         &mut self,
@@ -327,22 +268,16 @@ impl ObjectStore for DaosStore {
         conditions: Conditions,
     ) -> Result<Ticket> {
         check_latest(epoch)?;
-        let (dkey, akey) = match scope {
-            PunchScope::Object => (None, None),
-            PunchScope::Dkey(dkey) => (Some(dkey), None),
-            PunchScope::Akey(dkey, akey) | PunchScope::Extent(dkey, akey, _) => {
-                check_akey(object, akey)?;
-                (Some(dkey), Some(akey))
-            }
-        };
-        if let Some(dkey) = dkey {
-            check_key(dkey, object.dkeys())?;
-        }
+        check_punch(object, scope, epoch)?;
         let at = (self.object(container, object)?, flags(conditions));
         if let PunchScope::Extent(dkey, akey, extent) = scope {
-            check_extent(extent)?;
-            self.punch_extent(at, (dkey, akey), extent)?;
+            // An update of records with nothing.
+            let extents = [extent];
+            let iods = [Iod::array(akey, 0, &extents)];
+            let library = &self.library;
+            library.update(at, &mut self.request, (dkey, &iods), &[])?;
         } else {
+            let (dkey, akey) = scope.keys();
             self.library.punch(at, dkey, akey)?;
         }
         Ok(Ticket::Done(0))
@@ -375,12 +310,7 @@ impl ObjectStore for DaosStore {
             if !what.has(*level) {
                 continue;
             }
-            if *order != KeyOrder::Integer {
-                return fail(
-                    ObjectCode::Inval,
-                    "daos finds the greatest of integer keys alone",
-                );
-            }
+            refuse!(*order != KeyOrder::Integer => Inval, "daos finds the greatest of integer keys alone");
             key.clear();
             key.resize(8, 0);
         }
@@ -388,9 +318,7 @@ impl ObjectStore for DaosStore {
         let object = self.object(container, object)?;
         let at = (object, transaction, u64::from(what.0));
         let found = self.library.query(at, &mut answer.dkey, &mut answer.akey)?;
-        if what.has(KeyQuery::EXTENT) && found.count == 0 {
-            return fail(ObjectCode::NonExist, "nothing is visible");
-        }
+        refuse!(what.has(KeyQuery::EXTENT) && found.count == 0 => NonExist, "nothing is visible");
         answer.extent = RecordExtent {
             index: found.index,
             count: found.count,
@@ -412,44 +340,30 @@ impl ObjectStore for DaosStore {
         let library = Arc::clone(&self.library);
         let container = self.container_at(container)?;
         let Some(transaction) = container.snapshots.remove(&epoch.0) else {
-            return fail(
-                ObjectCode::NonExist,
-                "no snapshot of this run has this epoch",
-            );
+            return ObjectCode::NonExist.fail("no snapshot of this run has this epoch");
         };
         let closed = library.close_snapshot(transaction);
         closed.and(library.destroy_snapshot(container.handle, epoch.0))
     }
 
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        if range.after != Epoch(0) {
-            return fail(ObjectCode::NoSys, "daos aggregates from the first epoch on");
-        }
-        self.transaction(container, range.upto)?;
-        let upto = if range.upto == Epoch::LATEST {
-            0
-        } else {
-            range.upto.0
-        };
-        let handle = self.container_at(container)?.handle;
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
+        refuse!(discards => NoSys, "daos does not discard epochs");
+        refuse!(span.after != Epoch(0) => NoSys, "daos aggregates from the first epoch on");
+        self.transaction(id, span.upto)?;
+        let all = span.upto == Epoch::LATEST;
+        let upto = if all { 0 } else { span.upto.0 };
+        let handle = self.container_at(id)?.handle;
         self.library.aggregate(handle, upto)?;
         // The library does not say what it freed.
         Ok(FreedVersions::default())
     }
 
-    fn discard(&mut self, _: ContainerId, _: EpochRange) -> Result<FreedVersions> {
-        fail(ObjectCode::NoSys, "daos does not discard epochs")
-    }
-
     fn collect(&mut self) -> Result<u64> {
-        fail(ObjectCode::NoSys, "daos frees what was put off by itself")
+        ObjectCode::NoSys.fail("daos frees what was put off by itself")
     }
 
     fn scrub(&mut self, _: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
-        fail(
-            ObjectCode::NoSys,
-            "daos scrubs by itself, as its pools are set",
-        )
+        ObjectCode::NoSys.fail("daos scrubs by itself, as its pools are set")
     }
 
     fn stats(&self) -> StoreStats {
@@ -462,7 +376,7 @@ impl ObjectStore for DaosStore {
             rank.container = uuid_text(&container.uuid);
         }
         rank.file = None;
-        rank.durability = ObjectDurability::Power;
+        rank.durability = Durability::Power;
         rank.library = Some(self.library.file().to_owned());
     }
 

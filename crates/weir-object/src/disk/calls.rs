@@ -2,34 +2,22 @@
 //!
 //! In: calls. Out: what the library holds, or an error. Not here: how a commit or its failure goes (`disk`).
 
-use crate::error::fail;
-use crate::limits::{check_akey, check_epoch, check_extent, check_iods, check_key};
-use crate::store::{
-    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
-    FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId, ObjectStore,
-    PunchScope, QueryAnswer, Reserved, Result, StoreStats, StoreUuid, Ticket,
-};
-use crate::{ObjectCode, ObjectError};
 use std::fs::File;
 
-use super::{Container, DiskStore, guarded, keys};
+use super::{DiskStore, guarded, keys};
+use crate::array::Pass;
+use crate::prelude::*;
 
 impl ObjectStore for DiskStore {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
-        let found = self.containers.iter().position(|c| c.uuid == uuid);
-        match (found, mode) {
-            (Some(_), ContainerMode::Create) => fail(ObjectCode::Exist, "the container exists"),
-            (Some(number), _) => Ok(ContainerId(number as u32)),
-            (None, ContainerMode::Open) => fail(ObjectCode::NonExist, "no such container"),
-            (None, _) => {
-                let number = self.containers.len() as u32;
-                let key = keys::pool(keys::CONTAINER, number, 0);
-                self.write_through(|view| view.put(&key, [&uuid, &[]]))?;
-                let snapshots = Vec::new();
-                self.containers.push(Container { uuid, snapshots });
-                Ok(ContainerId(number))
-            }
+        if let Some(found) = find_container(&self.containers, uuid, mode)? {
+            return Ok(found);
         }
+        let number = self.containers.len() as u32;
+        let key = keys::pool(keys::CONTAINER, number, 0);
+        self.write_through(|view| view.put(&key, [&uuid, &[]]))?;
+        self.containers.push(Container::new(uuid));
+        Ok(ContainerId(number))
     }
 
     fn update(
@@ -41,17 +29,11 @@ impl ObjectStore for DiskStore {
         data: &[u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
+        let at = CallAt::new(key, epoch, conditions);
         let done = (|| {
-            if check_iods(key.object, iods)? != data.len() as u64 {
-                return fail(
-                    ObjectCode::Inval,
-                    "the data has not the length of the descriptors",
-                );
-            }
-            self.known(key.container)?;
-            check_epoch(epoch)?;
-            check_key(key.dkey, key.object.dkeys())?;
-            let bytes = self.write(|view| view.update(key, iods, epoch, conditions, data))?;
+            known(&self.containers, key.container)?;
+            check_update(at, iods, data)?;
+            let bytes = self.write(|view| view.update(at, iods, data))?;
             Ok(self.ticket(bytes))
         })();
         done.map_err(|e: ObjectError| e.at(key.object, key.dkey, akey, epoch))
@@ -66,45 +48,15 @@ impl ObjectStore for DiskStore {
         data: &mut [u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
+        let at = CallAt::new(key, epoch, conditions);
         let done = (|| {
-            self.known(key.container)?;
-            check_epoch(epoch)?;
-            check_key(key.dkey, key.object.dkeys())?;
-            if check_iods(key.object, iods)? > data.len() as u64 {
-                return fail(
-                    ObjectCode::Inval,
-                    "the data has less room than the descriptors say",
-                );
-            }
-            self.read(|view| view.fetch(key, iods, epoch, conditions, data))
+            known(&self.containers, key.container)?;
+            check_fetch(at, iods, data)?;
+            self.read(|view| view.fetch(at, iods, data))
         })();
         let done = done.map(Ticket::Done);
         done.map_err(|e: ObjectError| e.at(key.object, key.dkey, akey, epoch))
     }
-
-    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
-        fail(
-            ObjectCode::NoSys,
-            "disk has no values that are filled in place (-z); mem has",
-        )
-    }
-
-    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
-        &mut []
-    }
-
-    fn publish(
-        &mut self,
-        key: KeyAt<'_>,
-        iod: &Iod<'_>,
-        _: Epoch,
-        _: Conditions,
-        _: Reserved,
-    ) -> Result<Ticket> {
-        self.reserve(key, iod).map(|_| Ticket::Done(0))
-    }
-
-    fn cancel(&mut self, _: Reserved) {}
 
     fn punch(
         &mut self,
@@ -114,21 +66,10 @@ impl ObjectStore for DiskStore {
         epoch: Epoch,
         conditions: Conditions,
     ) -> Result<Ticket> {
-        let (dkey, akey) = match scope {
-            PunchScope::Object => (None, None),
-            PunchScope::Dkey(dkey) => (Some(dkey), None),
-            PunchScope::Akey(dkey, akey) | PunchScope::Extent(dkey, akey, _) => {
-                (Some(dkey), Some(akey))
-            }
-        };
+        let (dkey, akey) = scope.keys();
         let done = (|| {
-            self.known(container)?;
-            check_epoch(epoch)?;
-            dkey.map_or(Ok(()), |dkey| check_key(dkey, object.dkeys()))?;
-            akey.map_or(Ok(()), |akey| check_akey(object, akey))?;
-            if let PunchScope::Extent(.., extent) = scope {
-                check_extent(extent)?;
-            }
+            known(&self.containers, container)?;
+            check_punch(object, scope, epoch)?;
             let done =
                 self.write(|view| view.punch(container, object, scope, epoch, conditions))?;
             Ok(self.ticket(done))
@@ -145,8 +86,8 @@ impl ObjectStore for DiskStore {
         anchor: &mut ListAnchor,
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
     ) -> Result<()> {
-        self.known(container)?;
-        check_epoch(epoch)?;
+        known(&self.containers, container)?;
+        check_list(level, epoch)?;
         if anchor.done {
             return Ok(());
         }
@@ -161,8 +102,8 @@ impl ObjectStore for DiskStore {
         epoch: Epoch,
         answer: &mut QueryAnswer,
     ) -> Result<()> {
-        self.known(container)?;
-        check_epoch(epoch)?;
+        known(&self.containers, container)?;
+        check_query(object, what, epoch, &answer.dkey)?;
         self.read(|view| view.query(container, object, what, epoch, answer))
     }
 
@@ -175,12 +116,12 @@ impl ObjectStore for DiskStore {
         self.keep_snapshot(container, epoch, false)
     }
 
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, true)
-    }
-
-    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, false)
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
+        let snapshots = &known(&self.containers, id)?.snapshots;
+        check_range(span)?;
+        let snapshots = (!discards).then_some(&snapshots[..]);
+        let pass = Pass::new(span, snapshots);
+        self.write_through(|view| view.pass(id, pass))
     }
 
     fn collect(&mut self) -> Result<u64> {

@@ -6,10 +6,7 @@
 //! object or a distribution key stands before all that it hides: 0 0 · inverted epoch.
 
 use super::library::Value;
-use crate::error::fail;
-use crate::pool::sum_of;
-use crate::store::{ContainerId, KeyOrder, ObjectId, Result, ValueSums};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Facts of an array: record size and its longest extent.
 pub(super) const ARRAY: u8 = 0;
@@ -63,32 +60,20 @@ impl Place {
     /// The item of which an entry of the library is a version; `None` for a punch of an object or a
     /// distribution key, with the place of that.
     pub(super) fn of(key: &[u8]) -> Option<(Self, bool)> {
-        let below_object = |end: usize| Self {
-            key: key[..end].to_vec(),
-            dkey: end,
-        };
         if key.len() < OBJECT {
             return None;
         }
-        let Some(dkey) = part_end(key, OBJECT) else {
-            return Some((below_object(OBJECT), false));
-        };
-        let Some(akey) = part_end(key, dkey) else {
-            return Some((below_object(dkey), false));
-        };
-        let key = key[..akey].to_vec();
-        Some((Self { key, dkey }, true))
+        let dkey = part_end(key, OBJECT).unwrap_or(OBJECT);
+        let akey = part_end(key, dkey);
+        let key = key[..akey.unwrap_or(dkey)].to_vec();
+        Some((Self { key, dkey }, akey.is_some()))
     }
 
     pub(super) fn id(&self) -> ObjectId {
-        let word = |at: usize| {
-            self.key[at..]
-                .first_chunk()
-                .map_or(0, |w| u64::from_be_bytes(*w))
-        };
+        let (hi, lo) = (word(&self.key[4..]), word(&self.key[12..]));
         ObjectId {
-            hi: word(4),
-            lo: word(12),
+            hi: hi.swap_bytes(),
+            lo: lo.swap_bytes(),
         }
     }
 
@@ -126,16 +111,10 @@ impl Place {
 }
 
 fn push_part(out: &mut Vec<u8>, key: &[u8], order: KeyOrder) {
-    let mut push = |byte: u8| {
-        out.push(byte);
-        if byte == 0 {
-            out.push(0xFF);
-        }
-    };
-    if order == KeyOrder::Integer {
-        key.iter().rev().copied().for_each(&mut push);
-    } else {
-        key.iter().copied().for_each(&mut push);
+    let push = |byte: &u8| out.extend([*byte, 0xFF].iter().take(1 + usize::from(*byte == 0)));
+    match order {
+        KeyOrder::Integer => key.iter().rev().for_each(push),
+        KeyOrder::Hashed | KeyOrder::Lexical => key.iter().for_each(push),
     }
     out.extend([0, 1]);
 }
@@ -210,10 +189,8 @@ pub(super) fn epoch_of(key: &[u8]) -> u64 {
 
 /// First record of an extent's key.
 pub(super) fn start_of(key: &[u8]) -> u64 {
-    key.len()
-        .checked_sub(16)
-        .and_then(|at| key[at..].first_chunk())
-        .map_or(0, |w| u64::from_be_bytes(*w))
+    let at = key.len().saturating_sub(16);
+    word(&key[at..]).swap_bytes()
 }
 
 /// Sum of an entry: of its key too, so that no value passes for that of another key.
@@ -230,18 +207,14 @@ pub(super) fn bare(value: &[u8]) -> &[u8] {
 pub(super) fn unseal<'a>(sums: ValueSums, key: &[u8], value: &'a [u8]) -> Result<&'a [u8]> {
     match value.split_first_chunk() {
         Some((sum, bytes)) if *sum == seal(sums, key, bytes) => Ok(bytes),
-        _ => fail(ObjectCode::Csum, "the value is damaged"),
+        _ => ObjectCode::Csum.fail("the value is damaged"),
     }
 }
 
 /// Two numbers of an entry.
 pub(super) fn numbers(value: &Value<'_>) -> Result<(u64, u64)> {
-    let words = bare(value.value()).as_chunks::<8>().0;
-    match words {
+    match bare(value.value()).as_chunks::<8>().0 {
         [a, b] => Ok((u64::from_le_bytes(*a), u64::from_le_bytes(*b))),
-        _ => Err(ObjectError::new(
-            ObjectCode::Csum,
-            "an entry of the pool is damaged",
-        )),
+        _ => ObjectCode::Csum.fail("an entry of the pool is damaged"),
     }
 }

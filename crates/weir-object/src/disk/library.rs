@@ -13,8 +13,7 @@ use redb::{
 };
 
 use super::keys::{self, SUM};
-use crate::error::{ObjectCode, ObjectError, code_of_io};
-use crate::store::{Result, StoreStats, ValueSums};
+use crate::prelude::*;
 
 type Bytes = &'static [u8];
 /// A value that was found.
@@ -130,10 +129,11 @@ impl Library {
             };
             Keys::Committed(self.committed.insert(table))
         };
+        let (sums, is_punched) = (self.sums, self.is_punched);
         Ok(View {
             table,
-            sums: self.sums,
-            is_punched: self.is_punched,
+            sums,
+            is_punched,
         })
     }
 
@@ -141,12 +141,13 @@ impl Library {
     pub(super) fn count(&self) -> Result<StoreStats> {
         let read = self.database.begin_read().map_err(failed)?;
         let table = &read.open_table(TABLE).map_err(failed)?;
-        let view = View {
-            table: Keys::Committed(table),
-            sums: self.sums,
-            is_punched: self.is_punched,
-        };
-        view.count()
+        let (table, sums, is_punched) = (Keys::Committed(table), self.sums, self.is_punched);
+        View {
+            table,
+            sums,
+            is_punched,
+        }
+        .count()
     }
 
     /// Changes keys in a transaction, which waits for its commit. Where the work fails, it has changed
@@ -241,23 +242,28 @@ impl<'v> View<'v> {
 
     /// Writes an entry of some parts, with its sum.
     pub(super) fn put(&mut self, key: &[u8], parts: [&[u8]; 2]) -> Result<()> {
-        let Keys::Pending(table) = &mut self.table else {
-            return Err(ObjectError::new(ObjectCode::Io, "a view only reads"));
-        };
         let len = parts[0].len() + parts[1].len();
-        let mut room = table.insert_reserve(key, SUM + len).map_err(failed)?;
+        let sums = self.sums;
+        let mut room = self
+            .pending()?
+            .insert_reserve(key, SUM + len)
+            .map_err(failed)?;
         let (sum, bytes) = room.as_mut().split_at_mut(SUM);
         let (first, second) = bytes.split_at_mut(parts[0].len());
         first.copy_from_slice(parts[0]);
         second.copy_from_slice(parts[1]);
-        sum.copy_from_slice(&keys::seal(self.sums, key, bytes));
+        sum.copy_from_slice(&keys::seal(sums, key, bytes));
         Ok(())
     }
 
     pub(super) fn delete(&mut self, key: &[u8]) -> Result<()> {
-        let Keys::Pending(table) = &mut self.table else {
-            return Err(ObjectError::new(ObjectCode::Io, "a view only reads"));
-        };
-        table.remove(key).map(drop).map_err(failed)
+        self.pending()?.remove(key).map(drop).map_err(failed)
+    }
+
+    fn pending(&mut self) -> Result<&mut Table<'v, Bytes, Bytes>> {
+        match &mut self.table {
+            Keys::Pending(table) => Ok(table),
+            Keys::Committed(_) => ObjectCode::Io.fail("a view only reads"),
+        }
     }
 }

@@ -1,17 +1,10 @@
 //! Listings and queries.
 
-use std::ops::ControlFlow;
-
 use super::keys::{self, Place};
 use super::library::View;
-use super::read::{Holds, extent_of};
-use crate::ObjectCode;
-use crate::error::fail;
-use crate::limits::{check_akey, check_key};
-use crate::store::{
-    ContainerId, Epoch, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    QueryAnswer, RecordExtent, Result,
-};
+use super::read::Holds;
+use crate::array::Rect;
+use crate::prelude::*;
 
 impl View<'_> {
     pub(super) fn list(
@@ -25,23 +18,11 @@ impl View<'_> {
         let (prefix, kind) = match level {
             ListLevel::Objects => (container.0.to_be_bytes().to_vec(), 0),
             ListLevel::Dkeys(id) => (Place::object(container, id).key, 1),
-            ListLevel::Akeys(id, dkey) => {
-                check_key(dkey, id.dkeys())?;
-                (Place::dkey(container, id, dkey).key, 2)
-            }
+            ListLevel::Akeys(id, dkey) => (Place::dkey(container, id, dkey).key, 2),
             ListLevel::Visible(id, dkey, akey) | ListLevel::Versions(id, dkey, akey) => {
-                check_key(dkey, id.dkeys())?;
-                check_akey(id, akey)?;
                 let place = Place::akey(container, id, dkey, akey);
                 let all = matches!(level, ListLevel::Versions(..));
-                let entries = self.version_entries(&place, epoch.0, all)?;
-                for entry in entries.into_iter().skip(anchor.next as usize) {
-                    anchor.next += 1;
-                    if !visit(entry) {
-                        return Ok(());
-                    }
-                }
-                anchor.done = true;
+                visit_from(self.entries_of(&place, epoch.0, all)?, anchor, visit);
                 return Ok(());
             }
         };
@@ -52,7 +33,7 @@ impl View<'_> {
         let from = anchor.key.clone().clamp(first, keys::after(&prefix));
         let stopped = self.each_below(&prefix, Some(&from), false, |key| {
             let Some((place, is_version)) = Place::of(key) else {
-                return fail(ObjectCode::Csum, "a key of the pool is damaged");
+                return ObjectCode::Csum.fail("a key of the pool is damaged");
             };
             let (dkey, akey);
             let (passed, exists, entry) = match kind {
@@ -74,52 +55,35 @@ impl View<'_> {
                 }
             };
             anchor.key = keys::after(passed);
-            let next = if exists && !visit(entry) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            };
-            Ok((passed.to_vec(), next))
+            let is_end = exists && !visit(entry);
+            Ok((passed.to_vec(), is_end.then_some(())))
         })?;
         anchor.done = stopped.is_none();
         Ok(())
     }
 
     /// Versions of an attribute key up to an epoch, or what of them is visible.
-    fn version_entries(
-        &self,
-        place: &Place,
-        epoch: u64,
-        all: bool,
-    ) -> Result<Vec<ListEntry<'static>>> {
-        let entry =
-            |is_array: bool, extent: RecordExtent, epoch, bytes, punch| ListEntry::Version {
-                extent: is_array.then_some(extent),
-                epoch: Epoch(epoch),
-                bytes,
-                punch,
-            };
+    fn entries_of(&self, place: &Place, epoch: u64, all: bool) -> Result<Vec<ListEntry<'static>>> {
         if all {
             let versions = self.versions(place, epoch)?;
             let is_array = matches!(versions.holds, Holds::Array { .. });
-            let rects = versions.array.rects.iter();
-            return Ok(rects
-                .map(|r| {
-                    let extent = extent_of(r.start, r.end);
-                    entry(is_array, extent, r.epoch, r.at, r.is_punch())
-                })
-                .collect());
+            let entry = |r: &Rect| {
+                let extent = is_array.then(|| r.extent());
+                ListEntry::version(extent, r.epoch, r.at, r.is_punch())
+            };
+            return Ok(versions.array.rects.iter().map(entry).collect());
         }
         let (versions, view) = self.visible(place, epoch)?;
         let parts = view.iter().map(|(&start, &(end, rect))| {
             let rect = &versions.array.rects[rect as usize];
-            match versions.holds {
+            let (extent, bytes) = match versions.holds {
                 Holds::Array { size, .. } => {
                     let bytes = (end - start).saturating_mul(size);
-                    entry(true, extent_of(start, end), rect.epoch, bytes, false)
+                    (Some(extent_of(start, end)), bytes)
                 }
-                _ => entry(false, RecordExtent::default(), rect.epoch, rect.at, false),
-            }
+                _ => (None, rect.at),
+            };
+            ListEntry::version(extent, rect.epoch, bytes, false)
         });
         Ok(parts.collect())
     }
@@ -133,35 +97,22 @@ impl View<'_> {
         answer: &mut QueryAnswer,
     ) -> Result<()> {
         let (dkeys, akeys) = (what.has(KeyQuery::DKEY), what.has(KeyQuery::AKEY));
-        if what.has(KeyQuery::MAX) == what.has(KeyQuery::MIN) {
-            return fail(
-                ObjectCode::Inval,
-                "a query is for the greatest or the smallest",
-            );
-        }
-        if dkeys && id.dkeys() == KeyOrder::Hashed || akeys && id.akeys() == KeyOrder::Hashed {
-            return fail(ObjectCode::Inval, "hashed keys have no order");
-        }
         let max = what.has(KeyQuery::MAX);
         let found = if dkeys {
             let object = Place::object(container, id);
             self.each_below(object.object_prefix(), None, max, |key| {
                 let Some((place, _)) = Place::of(key) else {
-                    return fail(ObjectCode::Csum, "a key of the pool is damaged");
+                    return ObjectCode::Csum.fail("a key of the pool is damaged");
                 };
-                let next = match self.query_dkey(&place, what, epoch.0, answer)? {
-                    Some(found) => ControlFlow::Break(found),
-                    None => ControlFlow::Continue(()),
-                };
-                Ok((place.dkey_prefix().to_vec(), next))
+                let found = self.query_dkey(&place, what, epoch.0, answer)?;
+                Ok((place.dkey_prefix().to_vec(), found))
             })?
         } else {
-            check_key(&answer.dkey, id.dkeys())?;
             let place = Place::dkey(container, id, &answer.dkey);
             self.query_dkey(&place, what, epoch.0, answer)?
         };
         let Some((place, extent)) = found else {
-            return fail(ObjectCode::NonExist, "nothing matches the query");
+            return ObjectCode::NonExist.fail("nothing matches the query");
         };
         let (dkey, akey) = place.parts();
         if dkeys {
@@ -188,26 +139,20 @@ impl View<'_> {
         let extents = what.has(KeyQuery::EXTENT);
         let is_named = extents && !what.has(KeyQuery::AKEY);
         self.each_akey(dkey, max && !is_named, |place| {
-            let missed = Ok(ControlFlow::Continue(()));
             if is_named && place.parts().1 != answer.akey {
-                return missed;
+                return Ok(None);
             }
             if !extents {
-                return Ok(if self.akey_exists(place, epoch)? {
-                    ControlFlow::Break((place.clone(), RecordExtent::default()))
-                } else {
-                    ControlFlow::Continue(())
-                });
+                let exists = self.akey_exists(place, epoch)?;
+                return Ok(exists.then(|| (place.clone(), RecordExtent::default())));
             }
             let (versions, view) = self.visible(place, epoch)?;
             let Holds::Array { .. } = versions.holds else {
-                return missed;
+                return Ok(None);
             };
             let mut parts = view.iter().map(|(&start, &(end, _))| extent_of(start, end));
             let part = if max { parts.next_back() } else { parts.next() };
-            Ok(part.map_or(ControlFlow::Continue(()), |extent| {
-                ControlFlow::Break((place.clone(), extent))
-            }))
+            Ok(part.map(|extent| (place.clone(), extent)))
         })
     }
 }

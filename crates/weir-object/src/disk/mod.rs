@@ -4,10 +4,8 @@
 //! arrived since the last one where updates wait for each other. Index and values lie in the library alone.
 //! Behind a write that failed the pool can only be read, and each update names the failure.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "lengths are checked against the limits of the model"
-)]
+// Against the limits of the model.
+#![expect(clippy::cast_possible_truncation, reason = "lengths are checked")]
 
 mod calls;
 mod keys;
@@ -21,15 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Instant;
 
-use crate::array::Pass;
-use crate::error::fail;
-use crate::limits::{check_epoch, check_range};
-use crate::store::{
-    Completion, ContainerId, Durability, Epoch, EpochRange, FreedVersions, PoolMode, PoolSpec,
-    Result, StoreUuid, Ticket, ValueSums,
-};
-use crate::superblock::{BLOCK, Superblock, io_error, open_file};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
+use crate::superblock::{BLOCK, Superblock, folder_of, io_error, length_of, on_file};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -37,12 +28,6 @@ use std::os::unix::fs::FileExt as _;
 const MAGIC: [u8; 8] = *b"weirdisk";
 /// Least bytes of a pool: what the library makes of an empty one.
 const LEAST: u64 = 4 << 20;
-
-#[derive(Debug)]
-struct Container {
-    uuid: StoreUuid,
-    snapshots: Vec<u64>,
-}
 
 /// Updates that wait for one commit.
 #[derive(Debug, Default)]
@@ -82,19 +67,13 @@ pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
 
 /// Flushes the directory of a new file: the file lasts once its name does.
 fn make_last(path: &Path) -> std::io::Result<()> {
-    let named = path
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty());
-    File::open(named.unwrap_or_else(|| Path::new(".")))?.sync_all()
+    File::open(folder_of(path))?.sync_all()
 }
 
 /// Carries a call of the library out, which may panic where a file is damaged.
 fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
-        fail(
-            ObjectCode::Io,
-            "the pool's file is damaged: its library cannot read it",
-        )
+        ObjectCode::Io.fail("the pool's file is damaged: its library cannot read it")
     })
 }
 
@@ -105,25 +84,12 @@ impl DiskStore {
     /// By the cause; a file that was there and is no pool of this engine is never changed.
     pub fn open(spec: &PoolSpec) -> Result<Self> {
         let Some(path) = &spec.path else {
-            return fail(
-                ObjectCode::Inval,
-                "disk has no pools in memory; give a directory",
-            );
+            return ObjectCode::Inval.fail("disk has no pools in memory; give a directory");
         };
-        if spec.durability != Durability::Power {
-            return fail(
-                ObjectCode::NoSys,
-                "disk has the durability power alone; mem has none and process",
-            );
-        }
+        refuse!(spec.durability != Durability::Power => NoSys,
+            "disk has the durability power alone; mem has none and process");
         let started = Instant::now();
-        let file = open_file(path, spec.mode, HEAD)?;
-        let opened = Self::on(file, path, spec);
-        if spec.mode == PoolMode::Create && opened.is_err() {
-            // The file is this call's own: it was not there before.
-            let _ = std::fs::remove_file(path);
-        }
-        let mut store = opened?;
+        let mut store = on_file(path, spec.mode, HEAD, |file| Self::on(file, path, spec))?;
         let spent = started.elapsed().as_nanos();
         store.recovery_ns = u64::try_from(spent).unwrap_or(u64::MAX);
         Ok(store)
@@ -133,18 +99,12 @@ impl DiskStore {
         let io = |what, error: &std::io::Error| io_error(what, path, error);
         let in_memory = rustix::fs::fstatfs(&file).map_err(|e| io("look at", &e.into()))?;
         if in_memory.f_type == TMPFS && !spec.assume_persistent {
-            return fail(
-                ObjectCode::NoSys,
-                "this file system is in memory and loses all with power; give a directory on a disk",
-            );
+            let why = "this file system is in memory and loses all with power; give a directory on a disk";
+            return ObjectCode::NoSys.fail(why);
         }
         let head = if spec.mode == PoolMode::Create {
-            if spec.bytes < LEAST {
-                return fail(
-                    ObjectCode::NoSpace,
-                    "the pool is smaller than its own records; give 4 MiB or more",
-                );
-            }
+            refuse!(spec.bytes < LEAST => NoSpace,
+                "the pool is smaller than its own records; give 4 MiB or more");
             let head = Superblock {
                 magic: MAGIC,
                 uuid: spec.uuid.unwrap_or_default(),
@@ -162,13 +122,7 @@ impl DiskStore {
             head
         } else {
             let mut block = [0; BLOCK];
-            let len = file
-                .metadata()
-                .map_err(|e| io("read the length of", &e))?
-                .len();
-            if len < HEAD {
-                return fail(ObjectCode::Io, "the pool's file was cut short");
-            }
+            refuse!(length_of(&file, path)? < HEAD => Io, "the pool's file was cut short");
             file.read_exact_at(&mut block, 0)
                 .map_err(|e| io("read", &e))?;
             Superblock::read([&block[..]], MAGIC, spec.uuid)?
@@ -192,7 +146,7 @@ impl DiskStore {
 
     fn open_library(&self) -> Result<Library> {
         let file = self.file.try_clone();
-        let file = file.map_err(|e| ObjectError::new(ObjectCode::Io, e.to_string()))?;
+        let file = file.map_err(|e| ObjectCode::Io.error(e.to_string()))?;
         let limit = self.head.len;
         guarded(|| Library::open(PoolFile { file, limit }, self.head.sums))
     }
@@ -201,7 +155,7 @@ impl DiskStore {
         match (&mut self.library, &self.failure) {
             (Some(library), _) => Ok(library),
             (None, Some(failure)) => Err(failure.clone()),
-            (None, None) => fail(ObjectCode::NoHdl, "the pool is closed"),
+            (None, None) => ObjectCode::NoHdl.fail("the pool is closed"),
         }
     }
 
@@ -224,7 +178,7 @@ impl DiskStore {
                 "the pool can only be read since a write failed: {}",
                 why.message
             );
-            return Err(ObjectError::new(ObjectCode::NoPerm, text));
+            return ObjectCode::NoPerm.fail(text);
         }
         let waits = self.group.is_some();
         let library = self.library()?;
@@ -246,13 +200,7 @@ impl DiskStore {
 
     /// Opens the pool again as it was last committed, to be read only.
     fn fall(&mut self, why: ObjectError) {
-        if let Some(group) = &mut self.group {
-            let failed = group.waiting.drain(..);
-            group.ended.extend(failed.map(|(ticket, _)| Completion {
-                ticket,
-                result: Err(why.clone()),
-            }));
-        }
+        self.end_group(Some(&why));
         // Dropping a library that failed may fail again.
         let old = self.library.take();
         let _ = guarded(|| {
@@ -273,14 +221,19 @@ impl DiskStore {
             self.fall(why.clone());
             return Err(why);
         }
+        self.end_group(None);
+        Ok(())
+    }
+
+    /// Ends what waited for a commit, by its failure or well.
+    fn end_group(&mut self, failure: Option<&ObjectError>) {
         if let Some(group) = &mut self.group {
-            let done = group.waiting.drain(..);
-            group.ended.extend(done.map(|(ticket, bytes)| Completion {
+            let waited = group.waiting.drain(..);
+            group.ended.extend(waited.map(|(ticket, bytes)| Completion {
                 ticket,
-                result: Ok(bytes),
+                result: failure.map_or(Ok(bytes), |why| Err(why.clone())),
             }));
         }
-        Ok(())
     }
 
     fn ticket(&mut self, bytes: u64) -> Ticket {
@@ -299,13 +252,8 @@ impl DiskStore {
         Ok(done)
     }
 
-    fn known(&self, id: ContainerId) -> Result<&Container> {
-        let found = self.containers.get(id.0 as usize);
-        found.ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
-    }
-
     fn keep_snapshot(&mut self, id: ContainerId, epoch: Epoch, keep: bool) -> Result<()> {
-        self.known(id)?;
+        known(&self.containers, id)?;
         check_epoch(epoch)?;
         let key = keys::pool(keys::SNAPSHOT, id.0, epoch.0);
         self.write_through(|view| {
@@ -315,49 +263,29 @@ impl DiskStore {
                 view.delete(&key)
             }
         })?;
-        let snapshots = &mut self.containers[id.0 as usize].snapshots;
-        snapshots.retain(|&e| e != epoch.0);
-        if keep {
-            snapshots.push(epoch.0);
-        }
+        self.containers[id.0 as usize].keep(epoch.0, keep);
         Ok(())
-    }
-
-    fn pass(
-        &mut self,
-        id: ContainerId,
-        range: EpochRange,
-        aggregates: bool,
-    ) -> Result<FreedVersions> {
-        let snapshots = &self.known(id)?.snapshots;
-        check_range(range)?;
-        let pass = Pass::new(range.after.0, range.upto.0, aggregates.then_some(snapshots));
-        self.write_through(|view| view.pass(id, pass))
     }
 }
 
 /// Containers and their snapshots, as the pool has them.
 fn containers(view: &View<'_>) -> Result<Vec<Container>> {
     let mut containers = Vec::new();
-    let damaged = || ObjectError::new(ObjectCode::Io, "an entry of the pool is damaged");
+    let damaged = || ObjectCode::Io.error("an entry of the pool is damaged");
     for what in [keys::CONTAINER, keys::SNAPSHOT] {
         for entry in view.range(&keys::pool(what, 0, 0), &keys::pool(what + 1, 0, 0))? {
             let (key, value) = entry?;
             let key = key.value();
             let bytes = keys::unseal(view.sums, key, value.value())?;
-            let number = key
-                .get(5..)
-                .and_then(<[u8]>::first_chunk)
-                .ok_or_else(damaged)?;
+            let number = key.get(5..).and_then(<[u8]>::first_chunk);
+            let number = number.ok_or_else(damaged)?;
             let number = u32::from_be_bytes(*number) as usize;
             if what == keys::SNAPSHOT {
                 let container: &mut Container = containers.get_mut(number).ok_or_else(damaged)?;
                 container.snapshots.push(!keys::epoch_of(key));
             } else {
-                containers.push(Container {
-                    uuid: *bytes.first_chunk().ok_or_else(damaged)?,
-                    snapshots: Vec::new(),
-                });
+                let uuid = *bytes.first_chunk().ok_or_else(damaged)?;
+                containers.push(Container::new(uuid));
             }
         }
     }

@@ -1,10 +1,10 @@
 //! Passes over all versions: aggregate, discard, scrub, counts.
 
 use super::keys::{self, ARRAY, EXTENT, Place, SINGLE};
-use super::library::View;
+use super::library::{Entry, View};
 use super::read::Holds;
 use crate::array::{Pass, hides};
-use crate::store::{ContainerId, DamagedValue, Epoch, FreedVersions, Result, StoreStats};
+use crate::prelude::*;
 
 impl View<'_> {
     /// Drops versions of a range: those that neither its end nor a snapshot sees, or without snapshots all.
@@ -41,9 +41,8 @@ impl View<'_> {
 
     fn place_at(&self, from: &[u8], below: &[u8]) -> Result<Option<Place>> {
         let entry = self.first(from, below)?;
-        Ok(entry
-            .and_then(|(key, _)| Place::of(key.value()))
-            .map(|(place, _)| place))
+        let place = entry.and_then(|(key, _)| Place::of(key.value()));
+        Ok(place.map(|(place, _)| place))
     }
 
     /// Punches of all below a prefix, by epoch.
@@ -52,23 +51,15 @@ impl View<'_> {
             return Ok(Vec::new());
         }
         let entries = self.range(&keys::punch(prefix, u64::MAX), &keys::first_below(prefix))?;
-        let epochs = entries
-            .rev()
-            .map(|entry| Ok(keys::epoch_of(entry?.0.value())));
-        epochs.collect()
+        let epoch = |entry: Result<Entry<'_>>| Ok(keys::epoch_of(entry?.0.value()));
+        entries.rev().map(epoch).collect()
     }
 
-    fn trim(
-        &mut self,
-        prefix: &[u8],
-        mut punches: Vec<u64>,
-        pass: &mut Pass,
-        lowest: u64,
-    ) -> Result<()> {
-        let before = punches.clone();
-        pass.trim(&mut punches, lowest);
-        for epoch in before.into_iter().filter(|epoch| !punches.contains(epoch)) {
-            self.delete(&keys::punch(prefix, epoch))?;
+    fn trim(&mut self, at: &[u8], mut epochs: Vec<u64>, pass: &mut Pass, least: u64) -> Result<()> {
+        let before = epochs.clone();
+        pass.trim(&mut epochs, least);
+        for epoch in before.into_iter().filter(|epoch| !epochs.contains(epoch)) {
+            self.delete(&keys::punch(at, epoch))?;
         }
         Ok(())
     }
@@ -117,16 +108,13 @@ impl View<'_> {
                 u64::from(kind == Some(&SINGLE) && bytes > 0 || kind == Some(&EXTENT) && bytes > 8);
             if keys::unseal(self.sums, key, value).is_err() {
                 let (dkey, akey) = place.parts();
-                let count = keys::bare(value).first_chunk();
-                let count = count.map_or(0, |w| u64::from_le_bytes(*w));
+                let (index, count) = (keys::start_of(key), word(keys::bare(value)));
+                let extent = RecordExtent { index, count };
                 visit(&DamagedValue {
                     object: place.id(),
                     dkey,
                     akey,
-                    extent: (kind == Some(&EXTENT)).then(|| crate::store::RecordExtent {
-                        index: keys::start_of(key),
-                        count,
-                    }),
+                    extent: (kind == Some(&EXTENT)).then_some(extent),
                     epoch: Epoch(keys::epoch_of(key)),
                 });
             }

@@ -1,13 +1,9 @@
 //! Versions that a read finds, and what exists at an epoch.
 
-use std::ops::ControlFlow;
-
 use super::keys::{self, ARRAY, EXTENT, Place, SINGLE};
 use super::library::{Value, View};
-use crate::ObjectCode;
-use crate::array::{ArrayVersions, Rect, View as Parts, parts};
-use crate::error::fail;
-use crate::store::{Conditions, Epoch, Iod, IodKind, KeyAt, RecordExtent, Result};
+use crate::array::{ALL, ArrayVersions, Rect, View as Parts, parts};
+use crate::prelude::*;
 
 /// Versions that an attribute key has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,19 +96,15 @@ impl View<'_> {
         let holds = self.holds(place)?;
         let mut array = ArrayVersions::default();
         if let Holds::Array { size, longest } = holds {
-            array = self.extents(place, longest, (0, u64::MAX), (0, upto))?.0;
+            array = self.extents(place, longest, ALL, (0, upto))?.0;
             array.size = u32::try_from(size).unwrap_or(u32::MAX);
         }
         let singles = self.range(&place.version(SINGLE, 0, upto), &place.behind(SINGLE))?;
         for entry in singles {
             let (key, value) = entry?;
-            array.rects.push(Rect {
-                start: 0,
-                end: u64::MAX,
-                epoch: keys::epoch_of(key.value()),
-                at: keys::bare(value.value()).len() as u64,
-                record: 0,
-            });
+            let (epoch, bytes) = (keys::epoch_of(key.value()), keys::bare(value.value()));
+            let rect = Rect::new(ALL, epoch, bytes.len() as u64, 0);
+            array.rects.push(rect);
         }
         array.rects.sort_by_key(|r| (r.epoch, r.start));
         Ok(Versions { holds, array })
@@ -143,25 +135,25 @@ impl View<'_> {
         &self,
         dkey: &Place,
         is_reverse: bool,
-        mut visit: impl FnMut(&Place) -> Result<ControlFlow<T>>,
+        mut visit: impl FnMut(&Place) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         self.each_below(dkey.dkey_prefix(), None, is_reverse, |key| {
             let Some((place, true)) = Place::of(key) else {
-                return Ok((key.to_vec(), ControlFlow::Continue(())));
+                return Ok((key.to_vec(), None));
             };
-            let next = visit(&place)?;
-            Ok((place.key, next))
+            let found = visit(&place)?;
+            Ok((place.key, found))
         })
     }
 
     /// Visits what lies below a prefix, from a key on or from the end back: of each entry that is found
-    /// the visitor gives the prefix of all that belongs to it.
+    /// the visitor gives the prefix of all that belongs to it, and what it searched for if that is it.
     pub(super) fn each_below<T>(
         &self,
         prefix: &[u8],
         from: Option<&[u8]>,
         is_reverse: bool,
-        mut visit: impl FnMut(&[u8]) -> Result<(Vec<u8>, ControlFlow<T>)>,
+        mut visit: impl FnMut(&[u8]) -> Result<(Vec<u8>, Option<T>)>,
     ) -> Result<Option<T>> {
         let mut first = from.map_or_else(|| keys::first_below(prefix), <[u8]>::to_vec);
         let mut end = keys::after(prefix);
@@ -174,9 +166,9 @@ impl View<'_> {
             let Some((key, _)) = entry else {
                 return Ok(None);
             };
-            let (passed, next) = visit(key.value())?;
-            if let ControlFlow::Break(found) = next {
-                return Ok(Some(found));
+            let (passed, found) = visit(key.value())?;
+            if found.is_some() {
+                return Ok(found);
             }
             if is_reverse {
                 end = passed;
@@ -188,11 +180,7 @@ impl View<'_> {
 
     pub(super) fn dkey_exists(&self, dkey: &Place, epoch: u64) -> Result<bool> {
         let found = self.each_akey(dkey, false, |place| {
-            Ok(if self.akey_exists(place, epoch)? {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
+            Ok(self.akey_exists(place, epoch)?.then_some(()))
         })?;
         Ok(found.is_some())
     }
@@ -221,28 +209,20 @@ impl View<'_> {
 
     pub(super) fn fetch(
         &self,
-        key: KeyAt<'_>,
+        at: CallAt<'_>,
         iods: &mut [Iod<'_>],
-        epoch: Epoch,
-        conditions: Conditions,
         mut data: &mut [u8],
     ) -> Result<u64> {
+        let CallAt { key, epoch, .. } = at;
         let mut place = Place::dkey(key.container, key.object, key.dkey);
-        if conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? {
-            return fail(ObjectCode::NonExist, "the distribution key does not exist");
-        }
+        refuse!(at.conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? => no_dkey());
         let mut found = 0;
         for iod in iods {
             place = place.with_akey(key.object, iod.akey);
-            if conditions.has(Conditions::AKEY_FETCH) && !self.akey_exists(&place, epoch.0)? {
-                return fail(ObjectCode::NonExist, "the attribute key does not exist");
-            }
-            let records = match iod.kind {
-                IodKind::Single => 1,
-                IodKind::Array => iod.extents.iter().map(|extent| extent.count).sum(),
-            };
+            refuse!(at.conditions.has(Conditions::AKEY_FETCH) && !self.akey_exists(&place, epoch.0)? =>
+                no_akey());
             let room;
-            (room, data) = data.split_at_mut((iod.size * records) as usize);
+            (room, data) = data.split_at_mut(iod.room() as usize);
             iod.found = 0;
             match iod.kind {
                 IodKind::Single => self.fetch_single(&place, iod, epoch.0, room)?,
@@ -253,34 +233,28 @@ impl View<'_> {
         Ok(found)
     }
 
-    fn fetch_single(
-        &self,
-        place: &Place,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        room: &mut [u8],
-    ) -> Result<()> {
+    fn fetch_single(&self, at: &Place, iod: &mut Iod<'_>, read: u64, out: &mut [u8]) -> Result<()> {
         iod.size = 0;
-        let found = self.single(place, epoch)?;
+        let found = self.single(at, read)?;
         let Some((key, value)) = found.filter(|(_, value)| !keys::bare(value.value()).is_empty())
         else {
-            if matches!(self.holds(place)?, Holds::Array { .. }) {
-                return fail(ObjectCode::IoInval, "the attribute key has an array");
+            if matches!(self.holds(at)?, Holds::Array { .. }) {
+                return ObjectCode::IoInval.fail("the attribute key has an array");
             }
             return Ok(());
         };
-        if keys::epoch_of(&key) <= self.floor(place, epoch)? {
+        if keys::epoch_of(&key) <= self.floor(at, read)? {
             return Ok(());
         }
         let bytes = keys::bare(value.value());
         iod.size = bytes.len() as u64;
-        if room.is_empty() {
+        if out.is_empty() {
             return Ok(());
         }
-        let Some(room) = room.get_mut(..bytes.len()) else {
-            return fail(ObjectCode::Rec2Big, "the value is longer than its room");
+        let Some(out) = out.get_mut(..bytes.len()) else {
+            return ObjectCode::Rec2Big.fail("the value is longer than its room");
         };
-        room.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
+        out.copy_from_slice(keys::unseal(self.sums, &key, value.value())?);
         iod.found = iod.size;
         Ok(())
     }
@@ -294,25 +268,21 @@ impl View<'_> {
     ) -> Result<()> {
         let Holds::Array { size, longest } = self.holds(place)? else {
             iod.size = 0;
-            if self.has_singles(place)? {
-                return fail(ObjectCode::IoInval, "the attribute key has single values");
-            }
+            refuse!(self.has_singles(place)? => only_singles());
             return Ok(());
         };
         let asked = std::mem::replace(&mut iod.size, size);
         if size == 0 || asked == 0 {
             return Ok(());
         }
-        if asked != size {
-            return fail(ObjectCode::IoInval, "the array has another record size");
-        }
+        refuse!(asked != size => IoInval, "the array has another record size");
         let punched = self.single(place, epoch)?;
         let punched = punched.map_or(0, |(key, _)| keys::epoch_of(&key));
         let above = self.floor(place, epoch)?.max(punched);
         for extent in iod.extents {
             let part;
             (part, room) = room.split_at_mut((extent.count * size) as usize);
-            let (start, end) = (extent.index, extent.index + extent.count);
+            let (start, end) = range(*extent);
             let (array, values) = self.extents(place, longest, (start, end), (above, epoch))?;
             let view = array.view_at(epoch, start, end);
             for (from, to, number) in parts(&view, start, end) {
@@ -326,7 +296,7 @@ impl View<'_> {
                 let into = ((from - start) * size) as usize;
                 let len = ((to - from) * size) as usize;
                 let Some(bytes) = stored.get(8 + within..8 + within + len) else {
-                    return fail(ObjectCode::Csum, "the extent is shorter than it says");
+                    return ObjectCode::Csum.fail("the extent is shorter than it says");
                 };
                 part[into..into + len].copy_from_slice(bytes);
                 iod.found += len as u64;
@@ -340,24 +310,11 @@ impl View<'_> {
 fn rect(key: &[u8], value: &[u8]) -> Result<Rect> {
     let bytes = keys::bare(value);
     let start = keys::start_of(key);
-    let count = bytes.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
+    let count = word(bytes);
     let end = start.checked_add(count).filter(|_| count > 0);
     let Some(end) = end else {
-        return fail(ObjectCode::Csum, "an extent of the pool is damaged");
+        return ObjectCode::Csum.fail("an extent of the pool is damaged");
     };
-    Ok(Rect {
-        start,
-        end,
-        epoch: keys::epoch_of(key),
-        at: bytes.len() as u64 - 8,
-        record: 0,
-    })
-}
-
-/// The range of a rectangle as an extent.
-pub(super) fn extent_of(start: u64, end: u64) -> RecordExtent {
-    RecordExtent {
-        index: start,
-        count: end - start,
-    }
+    let (epoch, len) = (keys::epoch_of(key), bytes.len() as u64 - 8);
+    Ok(Rect::new((start, end), epoch, len, 0))
 }

@@ -1,20 +1,13 @@
 //! Fetches: one look-up, the version of the epoch, one copy. Batches hint at what they need first.
 
 use super::Mem;
-use super::index::{Holds, Index};
+use super::index::{Holds, Index, keys};
 use super::medium::Medium;
 use super::record::sums_of;
 use super::table::NONE;
 use super::update::pieces;
-use crate::ObjectCode;
 use crate::array::{Rect, parts};
-use crate::error::fail;
-use crate::limits::{check_epoch, check_iods, check_key};
-use crate::pool::sum_of;
-use crate::store::{
-    Conditions, DamagedValue, Epoch, FetchRequest, Iod, IodKind, KeyAt, RecordExtent, Result,
-    Ticket, ValueSums,
-};
+use crate::prelude::*;
 
 /// Fetches of a batch that are hinted at together.
 const WINDOW: usize = 8;
@@ -30,61 +23,31 @@ impl<M: Medium> Mem<M> {
         data: &mut [u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        self.fetch_checked(key, iods, epoch, conditions, data)
+        self.fetch_at(CallAt::new(key, epoch, conditions), iods, data)
             .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
     }
 
-    fn fetch_checked(
-        &self,
-        key: KeyAt<'_>,
-        iods: &mut [Iod<'_>],
-        epoch: Epoch,
-        conditions: Conditions,
-        data: &mut [u8],
-    ) -> Result<Ticket> {
-        self.check_open(key.container)?;
-        check_epoch(epoch)?;
-        check_key(key.dkey, key.object.dkeys())?;
-        if check_iods(key.object, iods)? > data.len() as u64 {
-            return fail(
-                ObjectCode::Inval,
-                "the data has less room than the descriptors say",
-            );
-        }
+    fn fetch_at(&self, at: CallAt<'_>, iods: &mut [Iod<'_>], mut out: &mut [u8]) -> Result<Ticket> {
+        let CallAt { key, epoch, .. } = at;
+        known(&self.index.containers, key.container)?;
+        check_fetch(at, iods, out)?;
         let object = self.index.object(key.container.0, key.object);
-        if conditions.has(Conditions::DKEY_FETCH) {
-            let head = if object == NONE {
-                NONE
-            } else {
-                self.index.head(&self.medium, object, key.dkey)
-            };
-            if !self.index.dkey_exists(head, epoch.0) {
-                return fail(ObjectCode::NonExist, "the distribution key does not exist");
-            }
+        if at.conditions.has(Conditions::DKEY_FETCH) {
+            let head = self.index.head(&self.medium, object, key.dkey);
+            refuse!(!self.index.dkey_exists(head, epoch.0) => no_dkey());
         }
-        let (mut data, mut found) = (data, 0);
+        let mut found = 0;
         for iod in iods {
-            let item = if object == NONE {
-                NONE
-            } else {
-                self.index.item(&self.medium, object, key.dkey, iod.akey)
-            };
-            if conditions.has(Conditions::AKEY_FETCH)
-                && (item == NONE || !self.index.item_exists(item, epoch.0))
-            {
-                return fail(ObjectCode::NonExist, "the attribute key does not exist");
-            }
-            let records = match iod.kind {
-                IodKind::Single => 1,
-                IodKind::Array => iod.extents.iter().map(|extent| extent.count).sum(),
-            };
+            let item = self.item_at(object, key.dkey, iod.akey);
+            refuse!(at.conditions.has(Conditions::AKEY_FETCH) && !self.index.item_exists(item, epoch.0) =>
+                no_akey());
             let room;
-            (room, data) = data.split_at_mut((iod.size * records) as usize);
+            (room, out) = out.split_at_mut(iod.room() as usize);
             iod.found = 0;
             match iod.kind {
                 _ if item == NONE => iod.size = 0,
                 IodKind::Single => self.fetch_single(item, iod, epoch.0, room)?,
-                IodKind::Array => self.fetch_extents(item, iod, epoch.0, room)?,
+                IodKind::Array => self.fetch_array(item, iod, epoch.0, room)?,
             }
             found += iod.found;
         }
@@ -92,17 +55,9 @@ impl<M: Medium> Mem<M> {
     }
 
     #[inline]
-    fn fetch_single(
-        &self,
-        item: u32,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        room: &mut [u8],
-    ) -> Result<()> {
+    fn fetch_single(&self, item: u32, iod: &mut Iod<'_>, epoch: u64, out: &mut [u8]) -> Result<()> {
         let entry = &self.index.items[item as usize];
-        if entry.holds == Holds::Array {
-            return fail(ObjectCode::IoInval, "the attribute key has an array");
-        }
+        refuse!(entry.holds == Holds::Array => IoInval, "the attribute key has an array");
         iod.size = 0;
         if entry.holds == Holds::Nothing {
             return Ok(());
@@ -115,63 +70,45 @@ impl<M: Medium> Mem<M> {
         }
         let len = version.len as usize;
         iod.size = u64::from(version.len);
-        if room.is_empty() {
+        if out.is_empty() {
             return Ok(());
         }
-        let Some(room) = room.get_mut(..len) else {
-            return fail(ObjectCode::Rec2Big, "the value is longer than its room");
+        let Some(out) = out.get_mut(..len) else {
+            return ObjectCode::Rec2Big.fail("the value is longer than its room");
         };
-        room.copy_from_slice(self.medium.bytes(version.at, len));
-        if self.sums != ValueSums::None && sum_of(self.sums, room) != version.sum {
-            return fail(ObjectCode::Csum, "the value is damaged");
-        }
+        out.copy_from_slice(self.medium.bytes(version.at, len));
+        refuse!(self.sums != ValueSums::None && sum_of(self.sums, out) != version.sum => Csum,
+            "the value is damaged");
         iod.found = u64::from(version.len);
         Ok(())
     }
 
-    fn fetch_extents(
-        &self,
-        item: u32,
-        iod: &mut Iod<'_>,
-        epoch: u64,
-        mut room: &mut [u8],
-    ) -> Result<()> {
-        let entry = &self.index.items[item as usize];
+    fn fetch_array(&self, of: u32, iod: &mut Iod<'_>, read: u64, mut out: &mut [u8]) -> Result<()> {
+        let entry = &self.index.items[of as usize];
         let size = match entry.holds {
             Holds::Array => u64::from(self.index.arrays[entry.more as usize].size),
-            Holds::Singles if self.index.singles(item as usize).any(|v| !v.is_punch()) => {
-                return fail(ObjectCode::IoInval, "the attribute key has single values");
-            }
+            Holds::Singles if self.index.has_singles(of) => return only_singles(),
             _ => 0,
         };
         let asked = std::mem::replace(&mut iod.size, size);
         if size == 0 || asked == 0 {
             return Ok(());
         }
-        if asked != size {
-            return fail(ObjectCode::IoInval, "the array has another record size");
-        }
+        refuse!(asked != size => IoInval, "the array has another record size");
         let array = &self.index.arrays[entry.more as usize];
         for extent in iod.extents {
             let part;
-            (part, room) = room.split_at_mut((extent.count * size) as usize);
-            let (start, end) = (extent.index, extent.index + extent.count);
-            let older;
-            let view = if epoch >= entry.newest.epoch {
-                &array.view
-            } else {
-                older = array.view_at(epoch, start, end);
-                &older
-            };
-            for (from, to, number) in parts(view, start, end) {
+            (part, out) = out.split_at_mut((extent.count * size) as usize);
+            let (start, end) = range(*extent);
+            let view = array.seen_at(read, entry.newest.epoch, start, end);
+            for (from, to, number) in parts(&view, start, end) {
                 let rect = &array.rects[number as usize];
-                if rect.is_punch() || self.index.is_hidden(entry, rect.epoch, epoch) {
+                if rect.is_punch() || self.index.is_hidden(entry, rect.epoch, read) {
                     continue;
                 }
                 let (first, last) = ((from - rect.start) * size, (to - rect.start) * size);
-                if self.sums != ValueSums::None && !self.is_sound(rect, size, first, last) {
-                    return fail(ObjectCode::Csum, "the extent is damaged");
-                }
+                refuse!(self.sums != ValueSums::None && !self.is_sound(rect, size, first, last) => Csum,
+                    "the extent is damaged");
                 let bytes = self.medium.bytes(rect.at + first, (last - first) as usize);
                 let place = ((from - start) * size) as usize;
                 part[place..place + bytes.len()].copy_from_slice(bytes);
@@ -220,19 +157,17 @@ impl<M: Medium> Mem<M> {
 
     /// Compares every value with its sum.
     pub(super) fn check_values(&self, visit: &mut dyn FnMut(&DamagedValue)) -> u64 {
-        let mut checked = 0;
         if self.sums == ValueSums::None {
             return 0;
         }
+        let mut checked = 0;
         for (number, item) in self.index.items.iter().enumerate() {
             let mut report = |extent, epoch| {
-                let (dkey, akey) = super::index::keys(&self.medium, item.record);
-                let (dkey, akey) = (dkey.to_vec(), akey.to_vec());
-                let object = self.index.objects[item.object as usize].id;
+                let (dkey, akey) = keys(&self.medium, item.record);
                 visit(&DamagedValue {
-                    object,
-                    dkey,
-                    akey,
+                    object: self.index.objects[item.object as usize].id,
+                    dkey: dkey.to_vec(),
+                    akey: akey.to_vec(),
                     extent,
                     epoch: Epoch(epoch),
                 });
@@ -248,8 +183,7 @@ impl<M: Medium> Mem<M> {
                 for rect in array.rects.iter().filter(|r| !r.is_punch()) {
                     checked += 1;
                     if !self.is_sound(rect, u64::from(array.size), 0, u64::MAX) {
-                        let (index, count) = (rect.start, rect.end - rect.start);
-                        report(Some(RecordExtent { index, count }), rect.epoch);
+                        report(Some(rect.extent()), rect.epoch);
                     }
                 }
             }

@@ -11,11 +11,11 @@ use super::log::Log;
 use super::medium::{Medium, prefetch};
 use super::record::{HEADER, Record, RecordKind, key_lens};
 use super::table::{HashTable, NONE};
-use crate::array::{ArrayVersions, Rect, range};
-use crate::store::{KeyOrder, ObjectId, StoreUuid};
+use crate::array::{ALL, ArrayVersions, Rect};
+use crate::prelude::*;
 
 /// A version of a single value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Single {
     pub(super) epoch: u64,
     /// Place of its bytes; 0 for a punch.
@@ -78,16 +78,9 @@ pub(super) struct ObjectEntry {
     pub(super) dkey_punched: bool,
 }
 
-#[derive(Debug)]
-pub(super) struct ContainerEntry {
-    pub(super) uuid: StoreUuid,
-    /// Epochs of snapshots, in order.
-    pub(super) snapshots: Vec<u64>,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Index {
-    pub(super) containers: Vec<ContainerEntry>,
+    pub(super) containers: Vec<Container>,
     pub(super) objects: Vec<ObjectEntry>,
     pub(super) items: Vec<Item>,
     pub(super) older: Vec<Vec<Single>>,
@@ -103,9 +96,8 @@ pub(super) struct Index {
 #[inline]
 pub(super) fn keys(medium: &impl Medium, record: u64) -> (&[u8], &[u8]) {
     let (dkey, akey) = key_lens(medium.bytes(record, HEADER));
-    medium
-        .bytes(record + HEADER as u64, dkey + akey)
-        .split_at(dkey)
+    let both = medium.bytes(record + HEADER as u64, dkey + akey);
+    both.split_at(dkey)
 }
 
 /// Puts an epoch into an ordered list.
@@ -116,21 +108,6 @@ fn put_epoch(epochs: &mut Vec<u64>, epoch: u64) {
 }
 
 impl Index {
-    pub(super) fn new() -> Self {
-        Self {
-            containers: Vec::new(),
-            objects: Vec::new(),
-            items: Vec::new(),
-            older: Vec::new(),
-            arrays: Vec::new(),
-            dkey_punches: Vec::new(),
-            objects_by_id: HashTable::new(),
-            items_by_key: HashTable::new(),
-            last_object: NONE,
-            versions: 0,
-        }
-    }
-
     fn object_hash(container: u32, id: ObjectId) -> u64 {
         let word = |word: u64| word.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
         word(word(word(id.lo) ^ id.hi) ^ u64::from(container)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
@@ -140,10 +117,10 @@ impl Index {
     #[inline]
     pub(super) fn object(&self, container: u32, id: ObjectId) -> u32 {
         let is = |entry: u32| {
-            let object = &self.objects[entry as usize];
-            object.id == id && object.container == container
+            let object = self.objects.get(entry as usize);
+            object.is_some_and(|object| object.id == id && object.container == container)
         };
-        if self.last_object != NONE && is(self.last_object) {
+        if is(self.last_object) {
             return self.last_object;
         }
         self.objects_by_id
@@ -202,6 +179,9 @@ impl Index {
 
     /// Head of a distribution key.
     pub(super) fn head(&self, medium: &impl Medium, object: u32, dkey: &[u8]) -> u32 {
+        if object == NONE {
+            return NONE;
+        }
         self.find_head(medium, object, Self::dkey_hash(object, dkey), dkey)
     }
 
@@ -227,6 +207,9 @@ impl Index {
     /// Number of an attribute key.
     #[inline]
     pub(super) fn item(&self, medium: &impl Medium, object: u32, dkey: &[u8], akey: &[u8]) -> u32 {
+        if object == NONE {
+            return NONE;
+        }
         let hash = Self::dkey_hash(object, dkey);
         match self.find_head(medium, object, hash, dkey) {
             NONE => NONE,
@@ -253,7 +236,7 @@ impl Index {
 
     #[inline]
     pub(super) fn prefetch_item(&self, hash: u64) -> u32 {
-        let entry = self.items_by_key.guess(hash);
+        let entry = self.items_by_key.find(hash, |_| true);
         if entry != NONE {
             prefetch(&self.items[entry as usize]);
         }
@@ -284,12 +267,7 @@ impl Index {
             super::medium::advise_huge(self.items.spare_capacity_mut());
         }
         self.items.push(Item {
-            newest: Single {
-                epoch: 0,
-                at: 0,
-                len: 0,
-                sum: 0,
-            },
+            newest: Single::default(),
             record,
             more: NONE,
             object,
@@ -320,10 +298,7 @@ impl Index {
         match &mut entry.order {
             DkeyOrder::None => {}
             DkeyOrder::Integer(order) => {
-                order.insert(
-                    dkey.first_chunk().map_or(0, |key| u64::from_le_bytes(*key)),
-                    head,
-                );
+                order.insert(word(dkey), head);
             }
             DkeyOrder::Lexical(order) => {
                 order.insert(dkey.into(), head);
@@ -360,21 +335,11 @@ impl Index {
     pub(super) fn apply(&mut self, medium: &impl Medium, record: &Record<'_>, at: u64) {
         match record.kind {
             RecordKind::Container => {
-                let mut uuid = [0; 16];
-                uuid[..8].copy_from_slice(&record.object.hi.to_le_bytes());
-                uuid[8..].copy_from_slice(&record.object.lo.to_le_bytes());
-                self.containers.push(ContainerEntry {
-                    uuid,
-                    snapshots: Vec::new(),
-                });
+                self.containers.push(Container::new(record.uuid()));
             }
             RecordKind::Snapshot | RecordKind::DropSnapshot => {
-                let Some(container) = self.containers.get_mut(record.container as usize) else {
-                    return;
-                };
-                container.snapshots.retain(|&epoch| epoch != record.epoch);
-                if record.kind == RecordKind::Snapshot {
-                    put_epoch(&mut container.snapshots, record.epoch);
+                if let Some(container) = self.containers.get_mut(record.container as usize) {
+                    container.keep(record.epoch, record.kind == RecordKind::Snapshot);
                 }
             }
             RecordKind::PunchObject => {
@@ -386,14 +351,12 @@ impl Index {
                 let hash = Self::dkey_hash(object, record.dkey);
                 let head = self.add_head(medium, (object, hash), record.dkey, at) as usize;
                 self.objects[object as usize].dkey_punched = true;
-                if self.items[head].punches == NONE {
-                    self.items[head].punches = self.dkey_punches.len() as u32;
+                let punches = &mut self.items[head].punches;
+                if *punches == NONE {
+                    *punches = self.dkey_punches.len() as u32;
                     self.dkey_punches.push(Vec::new());
                 }
-                put_epoch(
-                    &mut self.dkey_punches[self.items[head].punches as usize],
-                    record.epoch,
-                );
+                put_epoch(&mut self.dkey_punches[*punches as usize], record.epoch);
             }
             RecordKind::Single
             | RecordKind::PunchAkey
@@ -434,10 +397,8 @@ impl Index {
         if single.epoch > item.newest.epoch {
             older.push(std::mem::replace(&mut item.newest, single));
         } else {
-            older.insert(
-                older.partition_point(|old| old.epoch < single.epoch),
-                single,
-            );
+            let place = older.partition_point(|old| old.epoch < single.epoch);
+            older.insert(place, single);
         }
     }
 
@@ -449,48 +410,34 @@ impl Index {
             (item.holds, item.more) = (Holds::Array, self.arrays.len() as u32);
             let mut array = ArrayVersions::default();
             for Single { epoch, .. } in punches {
-                array.put(Rect {
-                    start: 0,
-                    end: u64::MAX,
-                    epoch,
-                    at: 0,
-                    record: 0,
-                });
+                array.put(Rect::new(ALL, epoch, 0, 0));
             }
             self.arrays.push(array);
         }
         let item = &mut self.items[number];
         let array = &mut self.arrays[item.more as usize];
-        let (start, end) = match record.kind {
-            RecordKind::PunchAkey => (0, u64::MAX),
+        let range = match record.kind {
+            RecordKind::PunchAkey => ALL,
             _ => range(record.extent),
         };
         if record.size != 0 {
             array.size = record.size;
         }
-        array.put(Rect {
-            start,
-            end,
-            epoch: record.epoch,
-            at: record.at,
-            record: place,
-        });
+        array.put(Rect::new(range, record.epoch, record.at, place));
         item.newest.epoch = item.newest.epoch.max(record.epoch);
     }
 
     /// Memory of the index.
     pub(super) fn bytes(&self) -> u64 {
         let items = self.items.capacity() * size_of::<Item>();
-        let versions = self
-            .older
-            .iter()
-            .map(|v| v.capacity() * size_of::<Single>() + 24)
-            .sum::<usize>();
-        let arrays = self
-            .arrays
-            .iter()
-            .map(|a| a.rects.capacity() * size_of::<Rect>() + 48 + a.view.len() * 24)
-            .sum::<usize>();
+        let versions = self.older.iter().map(Vec::capacity);
+        let versions: usize = versions.map(|room| room * size_of::<Single>() + 24).sum();
+        let parts: usize = self.arrays.iter().map(|a| a.view.len() * 24).sum();
+        let rects = self.arrays.iter().map(|a| a.rects.capacity());
+        let arrays = parts
+            + rects
+                .map(|room| room * size_of::<Rect>() + 48)
+                .sum::<usize>();
         (items + versions + arrays) as u64 + self.items_by_key.bytes() + self.objects_by_id.bytes()
     }
 }

@@ -7,7 +7,7 @@
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind, checked, decode};
 use super::space::Space;
-use crate::store::{ObjectId, Result};
+use crate::prelude::*;
 
 /// Bytes that the link at the end of a segment takes.
 const LINK: u64 = 128;
@@ -17,21 +17,12 @@ const SALTS_AT: u64 = 8_192;
 /// Word with the salt of the log's last segment: a log that ends in an earlier one lost its end.
 const LAST_AT: u64 = 8_256;
 
-/// Place where a log starts, as the superblock says it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct LogStart {
-    pub(super) at: u64,
-    pub(super) salt: u32,
-    pub(super) seq: u64,
-}
-
 /// A log that is written.
 #[derive(Debug)]
 pub(super) struct Log {
-    pub(super) start: LogStart,
-    pos: u64,
-    seq: u64,
-    salt: u32,
+    /// Where it starts, as the superblock says it.
+    pub(super) start: LogPlace,
+    end: LogPlace,
     segments: Vec<u64>,
     /// The encoded record.
     staged: Vec<u8>,
@@ -39,30 +30,30 @@ pub(super) struct Log {
     is_current: bool,
 }
 
-/// Place to which a group that failed goes back.
+/// A place in a log: its start, its end, or the end to which a group that failed goes back.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct LogMark {
-    pos: u64,
-    seq: u64,
-    salt: u32,
+pub(super) struct LogPlace {
+    pub(super) at: u64,
+    pub(super) seq: u64,
+    pub(super) salt: u32,
+    /// Number of segments up to it.
     segments: usize,
 }
 
-/// Log that was read at open.
-#[derive(Debug)]
-pub(super) struct ReadLog {
-    pub(super) log: Log,
-    /// Records that were applied.
-    pub(super) records: u64,
-    /// True if records follow that a damaged one cuts off.
-    pub(super) damaged: bool,
+impl LogPlace {
+    pub(super) const fn start(at: u64, seq: u64, salt: u32) -> Self {
+        let segments = 1;
+        Self {
+            at,
+            seq,
+            salt,
+            segments,
+        }
+    }
 }
 
 fn read_word(medium: &impl Medium, at: u64) -> u64 {
-    medium
-        .bytes(at, 8)
-        .first_chunk()
-        .map_or(0, |word| u64::from_le_bytes(*word))
+    word(medium.bytes(at, 8))
 }
 
 fn write_word(medium: &mut impl Medium, at: u64, word: u64) {
@@ -82,24 +73,16 @@ impl Log {
     /// An empty log in a new segment, which the superblock does not name yet.
     pub(super) fn new(medium: &mut impl Medium, space: &mut Space, seq: u64) -> Result<Self> {
         let at = space.take_segment(medium)?;
-        let start = LogStart {
-            at,
-            salt: new_salt(medium),
-            seq,
-        };
+        let start = LogPlace::start(at, seq, new_salt(medium));
         Ok(Self::at(start))
     }
 
-    pub(super) fn at(start: LogStart) -> Self {
-        let LogStart { at, salt, seq } = start;
-        let (segments, staged) = (vec![at], Vec::new());
+    pub(super) fn at(start: LogPlace) -> Self {
         Self {
             start,
-            pos: at,
-            seq,
-            salt,
-            segments,
-            staged,
+            end: start,
+            segments: vec![start.at],
+            staged: Vec::new(),
             is_current: false,
         }
     }
@@ -107,7 +90,7 @@ impl Log {
     /// Notes that the superblock names this log.
     pub(super) fn set_current(&mut self, medium: &mut impl Medium) {
         self.is_current = true;
-        write_word(medium, LAST_AT, u64::from(self.salt));
+        write_word(medium, LAST_AT, u64::from(self.end.salt));
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -119,35 +102,30 @@ impl Log {
     }
 
     pub(super) fn seq(&self) -> u64 {
-        self.seq
+        self.end.seq
     }
 
-    pub(super) fn mark(&self) -> LogMark {
-        LogMark {
-            pos: self.pos,
-            seq: self.seq,
-            salt: self.salt,
-            segments: self.segments.len(),
-        }
+    pub(super) fn mark(&self) -> LogPlace {
+        self.end
     }
 
     /// Forgets what was appended since a mark.
-    pub(super) fn roll_back(&mut self, mark: LogMark, medium: &mut impl Medium, space: &mut Space) {
-        if self.salt != mark.salt {
-            write_word(medium, LAST_AT, u64::from(mark.salt));
+    pub(super) fn roll_back(&mut self, to: LogPlace, medium: &mut impl Medium, space: &mut Space) {
+        if self.end.salt != to.salt {
+            write_word(medium, LAST_AT, u64::from(to.salt));
         }
-        for segment in self.segments.drain(mark.segments..) {
+        for segment in self.segments.drain(to.segments..) {
             space.give_segment(segment);
         }
-        (self.pos, self.seq, self.salt) = (mark.pos, mark.seq, mark.salt);
+        self.end = to;
         self.clear_tail(medium);
     }
 
     /// Clears the rest of the last segment, so that no record in it can follow a new one.
     pub(super) fn clear_tail(&mut self, medium: &mut impl Medium) {
-        let len = (CHUNK - self.pos % CHUNK) as usize;
-        medium.bytes_mut(self.pos, len).fill(0);
-        medium.write_back(self.pos, len);
+        let len = (CHUNK - self.end.at % CHUNK) as usize;
+        medium.bytes_mut(self.end.at, len).fill(0);
+        medium.write_back(self.end.at, len);
         medium.fence();
     }
 
@@ -159,20 +137,20 @@ impl Log {
         medium: &mut impl Medium,
         space: &mut Space,
     ) -> Result<u64> {
-        if self.pos % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
+        if self.end.at % CHUNK + record.stored_len() as u64 + LINK > CHUNK {
             self.next_segment(medium, space)?;
         }
-        record.encode(&mut self.staged, self.seq, self.salt);
+        record.encode(&mut self.staged, self.end.seq, self.end.salt);
         Ok(self.store(medium))
     }
 
     #[inline]
     fn store(&mut self, medium: &mut impl Medium) -> u64 {
-        let (at, len) = (self.pos, self.staged.len());
+        let (at, len) = (self.end.at, self.staged.len());
         medium.bytes_mut(at, len).copy_from_slice(&self.staged);
         medium.write_back(at, len);
-        self.pos += len as u64;
-        self.seq += 1;
+        self.end.at += len as u64;
+        self.end.seq += 1;
         at
     }
 
@@ -180,14 +158,15 @@ impl Log {
         let next = space.take_segment(medium)?;
         let mut link = Record::new(RecordKind::Link, 0, ObjectId::default(), 0);
         (link.at, link.sum) = (next, new_salt(medium));
-        link.encode(&mut self.staged, self.seq, self.salt);
+        link.encode(&mut self.staged, self.end.seq, self.end.salt);
         self.store(medium);
         medium.fence();
         if self.is_current {
             write_word(medium, LAST_AT, u64::from(link.sum));
         }
         self.segments.push(next);
-        (self.pos, self.salt) = (next, link.sum);
+        self.end.segments += 1;
+        (self.end.at, self.end.salt) = (next, link.sum);
         Ok(())
     }
 
@@ -197,13 +176,14 @@ impl Log {
     }
 
     /// A log that is read from its start.
-    pub(super) fn reader(start: LogStart) -> LogReader {
+    pub(super) fn reader(start: LogPlace) -> LogReader {
         let mut log = Self::at(start);
         log.is_current = true;
         LogReader {
             good: log.mark(),
             log,
             records: 0,
+            damaged: false,
             group_start: start.seq,
         }
     }
@@ -217,9 +197,12 @@ fn rest(medium: &impl Medium, at: u64) -> &[u8] {
 /// A log that is read, up to its last whole group.
 #[derive(Debug)]
 pub(super) struct LogReader {
-    log: Log,
-    good: LogMark,
-    records: u64,
+    pub(super) log: Log,
+    good: LogPlace,
+    /// Records of whole groups.
+    pub(super) records: u64,
+    /// True if records follow that a damaged one cuts off.
+    pub(super) damaged: bool,
     /// Sequence number that the first record of the group at hand has, or would have.
     group_start: u64,
 }
@@ -238,10 +221,10 @@ impl LogReader {
 
     fn read_whole(&mut self, medium: &impl Medium, before: usize, places: &mut Vec<u64>) -> bool {
         let log = &mut self.log;
-        self.group_start = log.seq;
-        while let Some((record, seq)) = decode(rest(medium, log.pos), log.salt) {
+        self.group_start = log.end.seq;
+        while let Some((record, seq)) = decode(rest(medium, log.end.at), log.end.salt) {
             let is_link = record.kind == RecordKind::Link;
-            if seq != log.seq || !is_link && usize::from(record.part) != places.len() - before {
+            if seq != log.end.seq || !is_link && usize::from(record.part) != places.len() - before {
                 return false;
             }
             if is_link {
@@ -249,15 +232,16 @@ impl LogReader {
                 if !inside || log.segments.contains(&record.at) {
                     return false;
                 }
-                (log.pos, log.salt) = (record.at, record.sum);
+                (log.end.at, log.end.salt) = (record.at, record.sum);
                 log.segments.push(record.at);
+                log.end.segments += 1;
             } else {
-                places.push(log.pos);
-                log.pos += record.stored_len() as u64;
+                places.push(log.end.at);
+                log.end.at += record.stored_len() as u64;
             }
-            log.seq += 1;
+            log.end.seq += 1;
             let count = (places.len() - before) as u64;
-            self.group_start = log.seq - count;
+            self.group_start = log.end.seq - count;
             if is_link && count == 0 {
                 self.good = log.mark();
             }
@@ -270,28 +254,19 @@ impl LogReader {
         false
     }
 
-    /// The log, to be written on behind its last whole group.
-    pub(super) fn finish(self, medium: &impl Medium) -> ReadLog {
-        let Self {
-            mut log,
-            good,
-            records,
-            group_start,
-        } = self;
+    /// Ends the reading: the log is to be written on behind its last whole group.
+    pub(super) fn finish(mut self, medium: &impl Medium) -> Self {
+        let log = &mut self.log;
         let later = |(record, seq): (Record<'_>, u64)| {
-            seq.saturating_sub(u64::from(record.part)) > group_start
+            seq.saturating_sub(u64::from(record.part)) > self.group_start
         };
-        let mut tail = (log.pos..log.pos / CHUNK * CHUNK + CHUNK)
+        let mut tail = (log.end.at..log.end.at / CHUNK * CHUNK + CHUNK)
             .step_by(64)
             .skip(1);
-        let damaged = read_word(medium, LAST_AT) > u64::from(log.salt)
-            || tail.any(|at| decode(rest(medium, at), log.salt).is_some_and(later));
-        log.segments.truncate(good.segments);
-        (log.pos, log.seq, log.salt) = (good.pos, good.seq, good.salt);
-        ReadLog {
-            log,
-            records,
-            damaged,
-        }
+        self.damaged = read_word(medium, LAST_AT) > u64::from(log.end.salt)
+            || tail.any(|at| decode(rest(medium, at), log.end.salt).is_some_and(later));
+        log.segments.truncate(self.good.segments);
+        log.end = self.good;
+        self
     }
 }

@@ -3,10 +3,7 @@
 //! In: a pool's specification. Out: a [`Medium`], bytes by offset. Offsets come from the engine, which
 //! checks what it reads from the medium; one beyond the end panics. Not here: what the bytes mean.
 
-#![expect(
-    unsafe_code,
-    reason = "a mapping is raw memory until this module wraps it"
-)]
+#![expect(unsafe_code, reason = "a mapping is raw memory until wrapped here")]
 
 use std::fs::File;
 use std::ptr::{NonNull, null_mut};
@@ -15,12 +12,16 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
-use crate::error::{ObjectCode, ObjectError};
-use crate::store::{Durability, PoolMode, PoolSpec, Result};
-use crate::superblock::{io_error, open_file};
+use crate::prelude::*;
+use crate::superblock::{length_of, on_file};
 
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;
+
+/// A new pool has not the bytes that every pool takes.
+pub(super) fn too_small<T>() -> Result<T> {
+    ObjectCode::NoSpace.fail("the pool is smaller than its own records; give 8 MiB or more")
+}
 
 /// Bytes that a pool lives in.
 pub trait Medium: Send {
@@ -70,12 +71,6 @@ pub(super) fn advise_huge<T>(table: &[T]) {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WriteBack {
-    None,
-    Line(Instruction),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "of x86-64"))]
 enum Instruction {
     Clwb,
@@ -91,7 +86,8 @@ pub struct Mapping {
     /// All that was mapped, the lead before `base` too.
     whole: (NonNull<u8>, usize),
     file: Option<File>,
-    write_back: WriteBack,
+    /// Writes a line back, where that is needed.
+    write_back: Option<Instruction>,
 }
 
 // SAFETY: the mapping belongs to no particular thread, and only its owner reaches it.
@@ -109,42 +105,24 @@ impl Mapping {
                 Self::map(None, spec.bytes, spec)
             } else {
                 let why = "anonymous memory is new and survives nothing; give a directory";
-                Err(ObjectError::new(ObjectCode::Inval, why))
+                ObjectCode::Inval.fail(why)
             };
         };
-        let file = open_file(path, spec.mode, spec.bytes)?;
-        let mapped = (|| {
-            let len = file
-                .metadata()
-                .map_err(|e| io_error("read the length of", path, &e))?
-                .len();
+        on_file(path, spec.mode, spec.bytes, |file| {
+            let len = length_of(&file, path)?;
             Self::map(Some(file), len, spec)
-        })();
-        if spec.mode == PoolMode::Create && mapped.is_err() {
-            // The file is this call's own: it was not there before.
-            let _ = std::fs::remove_file(path);
-        }
-        mapped
+        })
     }
 
     fn map(file: Option<File>, bytes: u64, spec: &PoolSpec) -> Result<Self> {
-        let fail =
-            |e: Errno| ObjectError::new(ObjectCode::NoMem, format!("cannot map {bytes} B: {e}"));
+        let fail = |e: Errno| ObjectCode::NoMem.error(format!("cannot map {bytes} B: {e}"));
         let len = usize::try_from(bytes / CHUNK * CHUNK).map_err(|_| fail(Errno::NOMEM))?;
         if len == 0 {
-            let (code, why) = if spec.mode == PoolMode::Open {
-                (ObjectCode::Io, "the pool's file was cut short")
-            } else {
-                (
-                    ObjectCode::NoSpace,
-                    "the pool is smaller than its own records; give 8 MiB or more",
-                )
-            };
-            return Err(ObjectError::new(code, why));
+            refuse!(spec.mode == PoolMode::Open => Io, "the pool's file was cut short");
+            return too_small();
         }
-        let room = len
-            .checked_add(CHUNK as usize)
-            .ok_or_else(|| fail(Errno::NOMEM))?;
+        let room = len.checked_add(CHUNK as usize);
+        let room = room.ok_or_else(|| fail(Errno::NOMEM))?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
         let (lead, flags) = match file {
             Some(_) => (ProtFlags::empty(), MapFlags::PRIVATE | MapFlags::NORESERVE),
@@ -162,7 +140,7 @@ impl Mapping {
             len,
             whole: (start, room),
             file,
-            write_back: WriteBack::None,
+            write_back: None,
         };
         let mut persistent = false;
         if let Some(file) = &mapping.file {
@@ -180,9 +158,9 @@ impl Mapping {
         if spec.durability == Durability::Power {
             if !persistent && !spec.assume_persistent {
                 let why = "durability `power` needs a file system with direct access (DAX)";
-                return Err(ObjectError::new(ObjectCode::NoSys, why));
+                return ObjectCode::NoSys.fail(why);
             }
-            mapping.write_back = WriteBack::Line(instruction()?);
+            mapping.write_back = Some(instruction()?);
         }
         Ok(mapping)
     }
@@ -198,10 +176,7 @@ impl Mapping {
         match unsafe { madvise(start.cast(), len, Advice::LinuxPopulateWrite) } {
             // Kernels before 5.14: they come when touched.
             Ok(()) | Err(Errno::INVAL) => Ok(()),
-            Err(e) => Err(ObjectError::new(
-                ObjectCode::NoSpace,
-                format!("cannot map in {len} B: {e}"),
-            )),
+            Err(e) => ObjectCode::NoSpace.fail(format!("cannot map in {len} B: {e}")),
         }
     }
 
@@ -239,7 +214,7 @@ impl Medium for Mapping {
     fn write_back(&mut self, at: u64, len: usize) {
         // Records are stored later than the values they name.
         std::sync::atomic::compiler_fence(std::sync::atomic::Ordering::Release);
-        if let WriteBack::Line(instruction) = self.write_back {
+        if let Some(instruction) = self.write_back {
             let first = at / 64 * 64;
             let span = at as usize + len - first as usize;
             let start = self.at(first, span);
@@ -250,7 +225,7 @@ impl Medium for Mapping {
     #[inline]
     fn fence(&mut self) {
         std::sync::atomic::fence(std::sync::atomic::Ordering::Release);
-        if self.write_back != WriteBack::None {
+        if self.write_back.is_some() {
             store_fence();
         }
     }
@@ -324,8 +299,7 @@ fn store_fence() {
 
 #[cfg(not(target_arch = "x86_64"))]
 fn instruction() -> Result<Instruction> {
-    let why = "durability `power` is not known on this processor";
-    Err(ObjectError::new(ObjectCode::NoSys, why))
+    ObjectCode::NoSys.fail("durability `power` is not known on this processor")
 }
 
 #[cfg(not(target_arch = "x86_64"))]

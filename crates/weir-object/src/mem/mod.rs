@@ -5,10 +5,8 @@
 //! before and behind the record. Opening reads the log. There is no checkpoint beside it: what
 //! [`ObjectStore::collect`] writes is a shorter log of what is left.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    reason = "lengths are checked against the limits of the model, places against the pool"
-)]
+// Lengths against the limits of the model, places against the pool.
+#![expect(clippy::cast_possible_truncation, reason = "numbers are checked")]
 
 mod fetch;
 mod index;
@@ -26,22 +24,14 @@ mod tests;
 mod update;
 mod visible;
 
-use crate::ObjectCode;
-use crate::error::fail;
-use crate::limits::{check_epoch, check_range};
-use crate::store::{
-    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
-    FetchRequest, FreedVersions, Iod, KeyAt, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    ObjectStore, PoolMode, PoolSpec, Prefault, PunchScope, QueryAnswer, Reserved, Result,
-    StoreStats, StoreUuid, Ticket, ValueSums,
-};
+use crate::prelude::*;
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
 pub use pool::{PoolFacts, may_be_pool};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
-use update::Placed;
+use update::{Placed, Source};
 use weir_sys::mempolicy::nodes_of_page_and_cpu;
 
 /// The engine on a mapped pool.
@@ -84,19 +74,9 @@ pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
 }
 
 impl<M: Medium> Mem<M> {
-    fn check_open(&self, container: ContainerId) -> Result<()> {
-        if container.0 as usize >= self.index.containers.len() {
-            return fail(ObjectCode::NoHdl, "no such container");
-        }
-        Ok(())
-    }
-
     fn check_writable(&self) -> Result<()> {
         if self.stats.log_damaged {
-            return fail(
-                ObjectCode::NoPerm,
-                "the pool's log is damaged: it can only be read",
-            );
+            return ObjectCode::NoPerm.fail("the pool's log is damaged: it can only be read");
         }
         Ok(())
     }
@@ -110,31 +90,26 @@ impl<M: Medium> Mem<M> {
         Ok(())
     }
 
-    fn note_epoch(&mut self, kind: RecordKind, container: ContainerId, epoch: Epoch) -> Result<()> {
-        self.check_open(container)?;
+    fn note_snapshot(&mut self, kind: RecordKind, id: ContainerId, epoch: Epoch) -> Result<()> {
+        known(&self.index.containers, id)?;
         self.check_writable()?;
         check_epoch(epoch)?;
-        self.note(&Record::new(
-            kind,
-            container.0,
-            ObjectId::default(),
-            epoch.0,
-        ))
+        self.note(&Record::new(kind, id.0, ObjectId::default(), epoch.0))
     }
 
     fn note_pass(
         &mut self,
         kind: RecordKind,
-        container: ContainerId,
-        range: EpochRange,
+        id: ContainerId,
+        span: EpochRange,
     ) -> Result<FreedVersions> {
-        self.check_open(container)?;
+        known(&self.index.containers, id)?;
         self.check_writable()?;
-        check_range(range)?;
-        let mut record = Record::new(kind, container.0, ObjectId::default(), range.upto.0);
-        record.at = range.after.0;
+        check_range(span)?;
+        let mut record = Record::new(kind, id.0, ObjectId::default(), span.upto.0);
+        record.at = span.after.0;
         self.note(&record)?;
-        Ok(self.pass(kind, container.0, range.after.0, range.upto.0))
+        Ok(self.pass_over(kind, id.0, span))
     }
 }
 
@@ -153,7 +128,7 @@ impl MemStore {
                 Prefault::None => 0,
             };
             if wanted > medium.len() {
-                return fail(ObjectCode::NoSpace, "the plan needs more than the pool has");
+                return ObjectCode::NoSpace.fail("the plan needs more than the pool has");
             }
             let mut store = if spec.mode == PoolMode::Create {
                 if wanted > 0 {
@@ -215,7 +190,13 @@ impl ObjectStore for MemStore {
     }
 
     fn reserve(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved> {
-        self.reserve_value(key, iod)
+        let len = check_iods(key.object, std::slice::from_ref(iod))?;
+        if len == 0 || iod.extents().len() != 1 {
+            return ObjectCode::Inval.fail("space is reserved for one value with a length");
+        }
+        self.check_writable()?;
+        let at = self.place(len)?;
+        Ok(Reserved { at, len })
     }
 
     fn reserved(&mut self, reserved: &Reserved) -> &mut [u8] {
@@ -230,7 +211,18 @@ impl ObjectStore for MemStore {
         conditions: Conditions,
         reserved: Reserved,
     ) -> Result<Ticket> {
-        self.publish_value(key, iod, epoch, conditions, &reserved)
+        let iods = std::slice::from_ref(iod);
+        let at = CallAt::new(key, epoch, conditions);
+        let done = check_call(at, iods).and_then(|len| {
+            if len != reserved.len || iod.extents().len() != 1 {
+                return ObjectCode::Inval.fail("the reserved space has another length");
+            }
+            self.write(at, iods, &Source::Place(reserved.at))
+        });
+        if done.is_err() {
+            self.space.free(reserved.at, reserved.len);
+        }
+        done.map_err(|e| e.at(key.object, key.dkey, iod.akey, epoch))
     }
 
     fn cancel(&mut self, reserved: Reserved) {
@@ -245,7 +237,22 @@ impl ObjectStore for MemStore {
         epoch: Epoch,
         conditions: Conditions,
     ) -> Result<Ticket> {
-        self.punch_scope(container, object, scope, epoch, conditions)
+        let (dkey, akey) = scope.keys();
+        let (dkey, akey) = (dkey.unwrap_or_default(), akey.unwrap_or_default());
+        let mut record = Record::new(RecordKind::PunchObject, container.0, object, epoch.0);
+        (record.dkey, record.akey) = (dkey, akey);
+        match scope {
+            PunchScope::Object => {}
+            PunchScope::Dkey(_) => record.kind = RecordKind::PunchDkey,
+            PunchScope::Akey(..) => record.kind = RecordKind::PunchAkey,
+            PunchScope::Extent(.., extent) => {
+                (record.kind, record.extent) = (RecordKind::PunchExtent, extent);
+            }
+        }
+        known(&self.index.containers, container)
+            .and_then(|_| check_punch(object, scope, epoch))
+            .and_then(|()| self.note_punch(&record, conditions))
+            .map_err(|e| e.at(object, dkey, akey, epoch))
     }
 
     fn list(
@@ -256,7 +263,12 @@ impl ObjectStore for MemStore {
         anchor: &mut ListAnchor,
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
     ) -> Result<()> {
-        self.list_level(container, level, epoch, anchor, visit)
+        known(&self.index.containers, container)?;
+        check_list(level, epoch)?;
+        if !anchor.done {
+            self.list_level(container, level, epoch, anchor, visit);
+        }
+        Ok(())
     }
 
     fn query(
@@ -267,24 +279,23 @@ impl ObjectStore for MemStore {
         epoch: Epoch,
         answer: &mut QueryAnswer,
     ) -> Result<()> {
+        known(&self.index.containers, container)?;
+        check_query(object, what, epoch, &answer.dkey)?;
         self.query_keys(container, object, what, epoch, answer)
     }
 
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
-        self.note_epoch(RecordKind::Snapshot, container, epoch)?;
+        self.note_snapshot(RecordKind::Snapshot, container, epoch)?;
         Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        self.note_epoch(RecordKind::DropSnapshot, container, epoch)
+        self.note_snapshot(RecordKind::DropSnapshot, container, epoch)
     }
 
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.note_pass(RecordKind::Aggregate, container, range)
-    }
-
-    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.note_pass(RecordKind::Discard, container, range)
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
+        let kinds = [RecordKind::Aggregate, RecordKind::Discard];
+        self.note_pass(kinds[usize::from(discards)], id, span)
     }
 
     fn collect(&mut self) -> Result<u64> {
@@ -300,15 +311,17 @@ impl ObjectStore for MemStore {
     }
 
     fn stats(&self) -> StoreStats {
-        self.counters()
-    }
-
-    fn poll(&mut self, _: &mut Vec<Completion>, _: usize) -> usize {
-        0
-    }
-
-    fn close(self) -> Result<()> {
-        // The log is all there is to keep, and it is written.
-        Ok(())
+        StoreStats {
+            containers: self.index.containers.len() as u64,
+            objects: self.index.objects.len() as u64,
+            akeys: self.index.items.len() as u64,
+            versions: self.index.versions,
+            value_bytes: self.space.value_bytes,
+            log_bytes: self.log.bytes(),
+            deferred_bytes: self.deferred_bytes,
+            free_bytes: self.space.free_bytes(),
+            index_bytes: self.index.bytes(),
+            ..self.stats
+        }
     }
 }

@@ -8,44 +8,31 @@ use super::medium::Medium;
 use super::record::{Record, RecordKind, sums_of};
 use super::space::slot_size;
 use super::table::NONE;
-use crate::ObjectCode;
 use crate::array::Pass;
-use crate::error::fail;
-use crate::store::{FreedVersions, ObjectId, RecordExtent, Result};
+use crate::prelude::*;
 
 impl<M: Medium> Mem<M> {
     /// Visits the place and length of every value.
     pub(super) fn each_value(&self, mut visit: impl FnMut(u64, u64)) {
-        for (number, item) in self.index.items.iter().enumerate() {
-            match item.holds {
-                Holds::Nothing => {}
-                Holds::Singles => {
-                    let values = self.index.singles(number).filter(|v| !v.is_punch());
-                    values.for_each(|v| visit(v.at, u64::from(v.len)));
-                }
-                Holds::Array => {
-                    let array = &self.index.arrays[item.more as usize];
-                    let values = array.rects.iter().filter(|r| !r.is_punch());
-                    values.for_each(|r| visit(r.at, (r.end - r.start) * u64::from(array.size)));
-                }
-            }
+        for number in 0..self.index.items.len() {
+            let values = self.index.versions(number).filter(|(_, at, _)| *at != 0);
+            values.for_each(|(_, at, len)| visit(at, len));
         }
     }
 
     /// Carries a logged pass out.
-    pub(super) fn pass(
+    pub(super) fn pass_over(
         &mut self,
         kind: RecordKind,
-        container: u32,
-        after: u64,
-        upto: u64,
+        of: u32,
+        span: EpochRange,
     ) -> FreedVersions {
-        let entry = self.index.containers.get(container as usize);
+        let entry = self.index.containers.get(of as usize);
         let snapshots = entry.map_or(&[][..], |entry| &entry.snapshots);
         let aggregates = kind == RecordKind::Aggregate;
-        let mut pass = Pass::new(after, upto, aggregates.then_some(snapshots));
+        let mut pass = Pass::new(span, aggregates.then_some(snapshots));
         for object in 0..self.index.objects.len() {
-            if self.index.objects[object].container != container {
+            if self.index.objects[object].container != of {
                 continue;
             }
             let mut lowest = u64::MAX;
@@ -63,11 +50,8 @@ impl<M: Medium> Mem<M> {
                     item = self.index.items[item as usize].next;
                 }
                 let entry = &self.index.items[head as usize];
-                if entry.punches != NONE {
-                    pass.trim(
-                        &mut self.index.dkey_punches[entry.punches as usize],
-                        lowest_here,
-                    );
+                if let Some(punches) = self.index.dkey_punches.get_mut(entry.punches as usize) {
+                    pass.trim(punches, lowest_here);
                 }
                 lowest = lowest.min(lowest_here);
                 head = entry.next_dkey;
@@ -148,12 +132,7 @@ impl<M: Medium> Mem<M> {
         let size = u64::from(array.size);
         for at in (0..keep.len()).filter(|&at| !keep[at]) {
             let rect = self.index.arrays[item.more as usize].rects[at];
-            let count = if rect.is_punch() {
-                0
-            } else {
-                rect.end - rect.start
-            };
-            self.drop_value(rect.at, count * size, pass);
+            self.drop_value(rect.at, rect.value_bytes(size), pass);
         }
         let array = &mut self.index.arrays[item.more as usize];
         array.retain(|at| keep[at]);
@@ -173,12 +152,8 @@ impl<M: Medium> Mem<M> {
         if self.deferred.is_empty() {
             return Ok(0);
         }
-        if self.space.free_chunks() < self.log.segments().len() {
-            return fail(
-                ObjectCode::NoSpace,
-                "the pool is too full to write its log anew",
-            );
-        }
+        refuse!(self.space.free_chunks() < self.log.segments().len() => NoSpace,
+            "the pool is too full to write its log anew");
         let mut log = Log::new(&mut self.medium, &mut self.space, self.log.seq())?;
         // A failure leaves the segments of the new log in use: entries name records in them already.
         self.write_all(&mut log)?;
@@ -200,25 +175,12 @@ impl<M: Medium> Mem<M> {
 
     fn write_all(&mut self, log: &mut Log) -> Result<()> {
         for number in 0..self.index.containers.len() {
-            let uuid = self.index.containers[number].uuid;
-            let word = |at: usize| {
-                uuid[at..]
-                    .first_chunk()
-                    .map_or(0, |w| u64::from_le_bytes(*w))
-            };
-            let object = ObjectId {
-                hi: word(0),
-                lo: word(8),
-            };
-            let record = Record::new(RecordKind::Container, number as u32, object, 0);
+            let container = &self.index.containers[number];
+            let mut record = Record::container(number as u32, container.uuid);
             log.append(&record, &mut self.medium, &mut self.space)?;
-            for &epoch in &self.index.containers[number].snapshots {
-                let record = Record::new(
-                    RecordKind::Snapshot,
-                    number as u32,
-                    ObjectId::default(),
-                    epoch,
-                );
+            (record.kind, record.object) = (RecordKind::Snapshot, ObjectId::default());
+            for &epoch in &container.snapshots {
+                record.epoch = epoch;
                 log.append(&record, &mut self.medium, &mut self.space)?;
             }
         }
@@ -242,20 +204,13 @@ impl<M: Medium> Mem<M> {
         if first.record == 0 {
             return Ok(());
         }
-        let (container, id) = (
-            self.index.objects[object].container,
-            self.index.objects[object].id,
-        );
+        let entry = &self.index.objects[object];
         let dkey = keys(&self.medium, first.record).0.to_vec();
+        let mut record = Record::new(RecordKind::PunchDkey, entry.container, entry.id, 0);
+        record.dkey = &dkey;
         let mut named = 0;
-        for at in 0..self.index.punches(head).len() {
-            let mut record = Record::new(
-                RecordKind::PunchDkey,
-                container,
-                id,
-                self.index.punches(head)[at],
-            );
-            record.dkey = &dkey;
+        for &epoch in self.index.punches(head) {
+            record.epoch = epoch;
             named = log.append(&record, &mut self.medium, &mut self.space)?;
         }
         let items: Vec<u32> = self.index.akeys(head).collect();
@@ -266,8 +221,10 @@ impl<M: Medium> Mem<M> {
                 continue;
             }
             let akey = keys(&self.medium, entry.record).1.to_vec();
-            let mut record = Record::new(RecordKind::Single, container, id, 0);
-            (record.dkey, record.akey) = (&dkey, &akey);
+            let record = Record {
+                akey: &akey,
+                ..record
+            };
             named = match entry.holds {
                 Holds::Array => self.write_array(log, entry.more, record)?,
                 _ => self.write_singles(log, item, record)?,
@@ -282,7 +239,7 @@ impl<M: Medium> Mem<M> {
             match &mut self.index.objects[object].order {
                 DkeyOrder::None => {}
                 DkeyOrder::Integer(order) => {
-                    order.remove(&dkey.first_chunk().map_or(0, |key| u64::from_le_bytes(*key)));
+                    order.remove(&word(&dkey));
                 }
                 DkeyOrder::Lexical(order) => {
                     order.remove(&dkey[..]);
@@ -323,10 +280,7 @@ impl<M: Medium> Mem<M> {
                 _ => RecordKind::Extent,
             };
             (record.epoch, record.at, record.size) = (rect.epoch, rect.at, array.size);
-            record.extent = RecordExtent {
-                index: rect.start,
-                count: rect.end - rect.start,
-            };
+            record.extent = rect.extent();
             let record = Record {
                 sums: &sums,
                 ..record

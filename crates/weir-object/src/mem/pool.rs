@@ -7,16 +7,12 @@ use std::time::Instant;
 
 use super::Mem;
 use super::index::Index;
-use super::log::{Log, LogStart, ReadLog};
-use super::medium::{CHUNK, Medium};
+use super::log::{Log, LogPlace, LogReader};
+use super::medium::{CHUNK, Medium, too_small};
 use super::record::{Record, RecordKind};
 use super::space::Space;
-use crate::error::fail;
-use crate::store::{
-    ContainerId, ContainerMode, ObjectId, Result, StoreStats, StoreUuid, ValueSums,
-};
+use crate::prelude::*;
 use crate::superblock::{BLOCK, Superblock};
-use crate::{ObjectCode, ObjectError};
 
 const MAGIC: [u8; 8] = *b"weirpool";
 const PLACES: [u64; 2] = [0, 4_096];
@@ -50,20 +46,16 @@ pub struct PoolFacts {
 /// The superblock that counts.
 fn read_superblock(medium: &impl Medium, uuid: Option<StoreUuid>) -> Result<Superblock> {
     let block = Superblock::read(PLACES.map(|at| medium.bytes(at, BLOCK)), MAGIC, uuid)?;
-    if medium.len() < block.len {
-        return fail(ObjectCode::Io, "the pool's file was cut short");
-    }
+    refuse!(medium.len() < block.len => Io, "the pool's file was cut short");
     let at = block.words[0];
-    if !at.is_multiple_of(CHUNK) || at >= block.len {
-        return fail(ObjectCode::Io, "the pool's superblock is damaged");
-    }
+    refuse!(!at.is_multiple_of(CHUNK) || at >= block.len => Io, "the pool's superblock is damaged");
     Ok(block)
 }
 
 impl<M: Medium> Mem<M> {
     /// The superblock that names the present log.
     fn superblock(&self) -> Superblock {
-        let LogStart { at, salt, seq } = self.log.start;
+        let LogPlace { at, salt, seq, .. } = self.log.start;
         Superblock {
             magic: MAGIC,
             uuid: self.uuid,
@@ -84,7 +76,7 @@ impl<M: Medium> Mem<M> {
             medium,
             space,
             log,
-            index: Index::new(),
+            index: Index::default(),
             uuid,
             generation,
             sums,
@@ -97,25 +89,15 @@ impl<M: Medium> Mem<M> {
     }
 
     /// A new pool on a medium of zeros, whose first bytes have backing.
-    pub(super) fn create(
-        mut medium: M,
-        uuid: StoreUuid,
-        sums: ValueSums,
-        backed: u64,
-    ) -> Result<Self> {
-        if medium.len() < 4 * CHUNK {
-            return fail(
-                ObjectCode::NoSpace,
-                "the pool is smaller than its own records; give 8 MiB or more",
-            );
-        }
-        let mut space = Space::new(medium.len());
+    pub(super) fn create(mut on: M, uuid: StoreUuid, sums: ValueSums, backed: u64) -> Result<Self> {
+        refuse!(on.len() < 4 * CHUNK => too_small());
+        let mut space = Space::new(on.len());
         space.set_backed(backed);
         if backed == 0 {
-            medium.back(0, CHUNK)?;
+            on.back(0, CHUNK)?;
         }
-        let log = Log::new(&mut medium, &mut space, 1)?;
-        let mut store = Self::new(medium, space, log, (uuid, 0, sums));
+        let log = Log::new(&mut on, &mut space, 1)?;
+        let mut store = Self::new(on, space, log, (uuid, 0, sums));
         store.write_superblock();
         Ok(store)
     }
@@ -139,8 +121,7 @@ impl<M: Medium> Mem<M> {
         let block = read_superblock(&medium, uuid)?;
         let space = Space::new(medium.len());
         let [at, seq, salt] = block.words;
-        let salt = salt as u32;
-        let log = LogStart { at, salt, seq };
+        let log = LogPlace::start(at, seq, salt as u32);
         let named = (block.uuid, block.generation, block.sums);
         let mut store = Self::new(medium, space, Log::at(log), named);
         let read = store.replay(log)?;
@@ -154,12 +135,8 @@ impl<M: Medium> Mem<M> {
         let mut values = std::mem::take(&mut store.deferred);
         let deferred = values.len();
         store.each_value(|at, len| values.push((at, len)));
-        if !store.space.mark_values(values.iter().copied()) {
-            return fail(
-                ObjectCode::Io,
-                "the pool's log names one place twice: it is damaged",
-            );
-        }
+        refuse!(!store.space.mark_values(values.iter().copied()) => Io,
+            "the pool's log names one place twice: it is damaged");
         values.truncate(deferred);
         store.deferred = values;
         if !read.damaged {
@@ -172,7 +149,7 @@ impl<M: Medium> Mem<M> {
     }
 
     /// Takes the records of a log into the index.
-    fn replay(&mut self, start: LogStart) -> Result<ReadLog> {
+    fn replay(&mut self, start: LogPlace) -> Result<LogReader> {
         // The passes of a log change the store, and reading it borrows the medium: one at a time.
         let mut next = Log::reader(start);
         let (mut places, mut goes_on) = (Vec::new(), true);
@@ -189,13 +166,12 @@ impl<M: Medium> Mem<M> {
                 let Some(record) = Log::record(&self.medium, at) else {
                     continue;
                 };
-                let (container, from, upto) = (record.container, record.at, record.epoch);
-                if !self.is_possible(&record) {
-                    return fail(ObjectCode::Io, "a record of the pool's log makes no sense");
-                }
+                let (after, upto) = (Epoch(record.at), Epoch(record.epoch));
+                let (of, span) = (record.container, EpochRange { after, upto });
+                refuse!(!self.is_possible(&record) => Io, "a record of the pool's log makes no sense");
                 match record.kind {
                     kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
-                        self.pass(kind, container, from, upto);
+                        self.pass_over(kind, of, span);
                     }
                     _ => self.index.apply(&self.medium, &record, at),
                 }
@@ -221,25 +197,14 @@ impl<M: Medium> Mem<M> {
         uuid: StoreUuid,
         mode: ContainerMode,
     ) -> Result<ContainerId> {
-        let found = self.index.containers.iter().position(|c| c.uuid == uuid);
-        match (found, mode) {
-            (Some(_), ContainerMode::Create) => fail(ObjectCode::Exist, "the container exists"),
-            (Some(number), _) => Ok(ContainerId(number as u32)),
-            (None, ContainerMode::Open) => fail(ObjectCode::NonExist, "no such container"),
-            (None, _) => {
-                self.check_writable()?;
-                let number = u32::try_from(self.index.containers.len())
-                    .map_err(|_| ObjectError::new(ObjectCode::NoSpace, "too many containers"))?;
-                let (hi, lo) = uuid.split_at(8);
-                let word = |half: &[u8]| half.first_chunk().map_or(0, |w| u64::from_le_bytes(*w));
-                let object = ObjectId {
-                    hi: word(hi),
-                    lo: word(lo),
-                };
-                self.note(&Record::new(RecordKind::Container, number, object, 0))?;
-                Ok(ContainerId(number))
-            }
+        if let Some(found) = find_container(&self.index.containers, uuid, mode)? {
+            return Ok(found);
         }
+        self.check_writable()?;
+        let number = u32::try_from(self.index.containers.len())
+            .map_err(|_| ObjectCode::NoSpace.error("too many containers"))?;
+        self.note(&Record::container(number, uuid))?;
+        Ok(ContainerId(number))
     }
 
     /// Facts about the pool, beside its counters.
@@ -249,22 +214,6 @@ impl<M: Medium> Mem<M> {
             bytes: self.medium.len(),
             sums: self.sums,
             containers: self.index.containers.iter().map(|c| c.uuid).collect(),
-        }
-    }
-
-    /// Counters, with those that are reckoned when asked for.
-    pub(super) fn counters(&self) -> StoreStats {
-        StoreStats {
-            containers: self.index.containers.len() as u64,
-            objects: self.index.objects.len() as u64,
-            akeys: self.index.items.len() as u64,
-            versions: self.index.versions,
-            value_bytes: self.space.value_bytes,
-            log_bytes: self.log.bytes(),
-            deferred_bytes: self.deferred_bytes,
-            free_bytes: self.space.free_bytes(),
-            index_bytes: self.index.bytes(),
-            ..self.stats
         }
     }
 }

@@ -6,17 +6,25 @@
 use crc_fast::{CrcAlgorithm, checksum};
 
 use super::medium::Medium;
-use crate::store::{MAX_KEY, ObjectId, RecordExtent};
+use crate::prelude::*;
 
 /// Bytes before the keys.
 pub(super) const HEADER: usize = 96;
 
-/// Meaning of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum RecordKind {
+/// Kinds of records: the log has their numbers, from 1.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident),* $(,)?) => {
+        /// Meaning of a record.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum RecordKind { $($(#[$doc])* $kind),* }
+
+        const KINDS: &[RecordKind] = &[$(RecordKind::$kind),*];
+    };
+}
+
+kinds! {
     /// The log goes on in the segment `at`, with the salt `sum`.
-    Link = 1,
+    Link,
     /// A container, its name in `object`.
     Container,
     /// A single value.
@@ -34,24 +42,6 @@ pub(super) enum RecordKind {
     Snapshot,
     DropSnapshot,
 }
-
-const KINDS: [RecordKind; 12] = {
-    use RecordKind as K;
-    [
-        K::Link,
-        K::Container,
-        K::Single,
-        K::Extent,
-        K::PunchObject,
-        K::PunchDkey,
-        K::PunchAkey,
-        K::PunchExtent,
-        K::Aggregate,
-        K::Discard,
-        K::Snapshot,
-        K::DropSnapshot,
-    ]
-};
 
 /// A record of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,18 +67,13 @@ pub(super) struct Record<'a> {
 }
 
 impl Record<'_> {
-    /// A record of a kind, with nothing else.
-    pub(super) const fn new(
-        kind: RecordKind,
-        container: u32,
-        object: ObjectId,
-        epoch: u64,
-    ) -> Self {
+    /// A record of a kind and a container, with nothing else.
+    pub(super) const fn new(kind: RecordKind, of: u32, object: ObjectId, epoch: u64) -> Self {
         Record {
             kind,
             part: 0,
             more: false,
-            container,
+            container: of,
             object,
             epoch,
             at: 0,
@@ -102,6 +87,18 @@ impl Record<'_> {
         }
     }
 
+    /// A container, by its number.
+    pub(super) fn container(number: u32, uuid: StoreUuid) -> Self {
+        let (hi, lo) = (word(&uuid), word(&uuid[8..]));
+        Record::new(RecordKind::Container, number, ObjectId { hi, lo }, 0)
+    }
+
+    /// The name of the container.
+    pub(super) fn uuid(&self) -> StoreUuid {
+        let words = (u128::from(self.object.lo) << 64) | u128::from(self.object.hi);
+        words.to_le_bytes()
+    }
+
     /// Bytes in the log.
     pub(super) fn stored_len(&self) -> usize {
         (HEADER + self.dkey.len() + self.akey.len() + self.sums.len()).next_multiple_of(64)
@@ -111,7 +108,7 @@ impl Record<'_> {
     pub(super) fn encode(&self, out: &mut Vec<u8>, seq: u64, salt: u32) {
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let (dkey, akey) = (self.dkey.len() as u32, self.akey.len() as u32);
-        let flags = self.kind as u32 | u32::from(self.part) << 8 | u32::from(self.more) << 16;
+        let flags = (self.kind as u32 + 1) | u32::from(self.part) << 8 | u32::from(self.more) << 16;
         let words = [
             pair(0, salt),
             seq,
@@ -141,18 +138,15 @@ impl Record<'_> {
     }
 }
 
-fn word(bytes: &[u8], index: usize) -> u64 {
-    bytes
-        .as_chunks::<8>()
-        .0
-        .get(index)
-        .map_or(0, |word| u64::from_le_bytes(*word))
+fn nth(bytes: &[u8], index: usize) -> u64 {
+    let words = bytes.as_chunks::<8>().0;
+    words.get(index).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 /// Keys of a record that was checked before.
 #[inline]
 pub(super) fn key_lens(header: &[u8]) -> (usize, usize) {
-    let lens = word(header, 9);
+    let lens = nth(header, 9);
     ((lens as u32) as usize, (lens >> 32) as usize)
 }
 
@@ -160,51 +154,51 @@ pub(super) fn key_lens(header: &[u8]) -> (usize, usize) {
 pub(super) fn sums_of(medium: &impl Medium, record: u64) -> &[u8] {
     let header = medium.bytes(record, HEADER);
     let (dkey, akey) = key_lens(header);
-    let len = (word(header, 11) >> 32) as usize;
+    let len = (nth(header, 11) >> 32) as usize;
     medium.bytes(record + (HEADER + dkey + akey) as u64, len)
 }
 
 /// The record at the start of the bytes, with its sequence number, if it is whole and has the salt.
 pub(super) fn decode(bytes: &[u8], salt: u32) -> Option<(Record<'_>, u64)> {
-    if bytes.len() < HEADER || (word(bytes, 0) >> 32) as u32 != salt {
+    if bytes.len() < HEADER || (nth(bytes, 0) >> 32) as u32 != salt {
         return None;
     }
     let (dkey, akey) = key_lens(bytes);
-    let sums = (word(bytes, 11) >> 32) as usize;
+    let sums = (nth(bytes, 11) >> 32) as usize;
     if dkey > MAX_KEY || akey > MAX_KEY || sums > bytes.len() {
         return None;
     }
     let len = (HEADER + dkey + akey + sums).next_multiple_of(64);
     let body = bytes.get(4..len)?;
-    if checksum(CrcAlgorithm::Crc32Iscsi, body) as u32 != word(bytes, 0) as u32 {
+    if checksum(CrcAlgorithm::Crc32Iscsi, body) as u32 != nth(bytes, 0) as u32 {
         return None;
     }
-    Some((checked(bytes)?, word(bytes, 1)))
+    Some((checked(bytes)?, nth(bytes, 1)))
 }
 
 /// The record at the start of bytes that were checked before.
 pub(super) fn checked(bytes: &[u8]) -> Option<Record<'_>> {
     let (dkey, akey) = key_lens(bytes);
-    let sums = (word(bytes, 11) >> 32) as usize;
-    let (keys, flags) = (&bytes[HEADER..], (word(bytes, 10) >> 32) as u32);
+    let sums = (nth(bytes, 11) >> 32) as usize;
+    let (keys, flags) = (&bytes[HEADER..], (nth(bytes, 10) >> 32) as u32);
     let kind = *KINDS.get(((flags & 255) as usize).checked_sub(1)?)?;
     Some(Record {
         kind,
         part: (flags >> 8) as u8,
         more: flags >> 16 & 1 == 1,
-        container: word(bytes, 10) as u32,
+        container: nth(bytes, 10) as u32,
         object: ObjectId {
-            hi: word(bytes, 3),
-            lo: word(bytes, 4),
+            hi: nth(bytes, 3),
+            lo: nth(bytes, 4),
         },
-        epoch: word(bytes, 2),
-        at: word(bytes, 5),
-        len: word(bytes, 8) as u32,
-        sum: (word(bytes, 8) >> 32) as u32,
-        size: word(bytes, 11) as u32,
+        epoch: nth(bytes, 2),
+        at: nth(bytes, 5),
+        len: nth(bytes, 8) as u32,
+        sum: (nth(bytes, 8) >> 32) as u32,
+        size: nth(bytes, 11) as u32,
         extent: RecordExtent {
-            index: word(bytes, 6),
-            count: word(bytes, 7),
+            index: nth(bytes, 6),
+            count: nth(bytes, 7),
         },
         dkey: &keys[..dkey],
         akey: &keys[dkey..dkey + akey],

@@ -4,8 +4,7 @@
 //! used again (the store defers that).
 
 use super::medium::{CHUNK, Medium};
-use crate::error::{ObjectCode, ObjectError};
-use crate::store::Result;
+use crate::prelude::*;
 
 /// Sizes: eight multiples of 64 B, then eight to each doubling up to a chunk.
 const CLASSES: usize = 8 + 12 * 8;
@@ -91,15 +90,12 @@ impl Space {
     /// Says that the first bytes of the pool have backing.
     pub(super) fn set_backed(&mut self, bytes: u64) {
         let chunks = bytes.div_ceil(CHUNK) as usize;
-        self.backed
-            .iter_mut()
-            .take(chunks)
-            .for_each(|backed| *backed = true);
+        self.backed[..chunks].fill(true);
     }
 
     fn take(&mut self, medium: &mut impl Medium, count: usize, usage: u8) -> Result<u64> {
         let reserve = if usage == LOG { 0 } else { self.reserve };
-        let full = || ObjectError::new(ObjectCode::NoSpace, "the pool is full");
+        let full = || ObjectCode::NoSpace.error("the pool is full");
         if self.free < count.saturating_add(reserve) {
             return Err(full());
         }
@@ -240,19 +236,14 @@ impl Space {
             used[first][word] |= bit;
             self.live[first] += 1;
         }
-        for (chunk, words) in used
-            .iter()
-            .enumerate()
-            .rev()
-            .filter(|(_, words)| !words.is_empty())
-        {
+        let numbered = used.iter().enumerate().rev();
+        for (chunk, words) in numbered.filter(|(_, words)| !words.is_empty()) {
             let class = usize::from(self.uses[chunk]);
             let size = class_size(class);
             let free = |slot: &u64| words[(slot / 64) as usize] & 1 << (slot % 64) == 0;
             let slots = (0..CHUNK / size).rev().filter(free);
-            self.classes[class]
-                .freed
-                .extend(slots.map(|slot| chunk as u64 * CHUNK + slot * size));
+            let places = slots.map(|slot| chunk as u64 * CHUNK + slot * size);
+            self.classes[class].freed.extend(places);
         }
         true
     }

@@ -14,14 +14,14 @@ pub(super) struct HashTable {
     len: usize,
 }
 
-impl HashTable {
-    pub(super) fn new() -> Self {
-        Self {
-            slots: vec![u64::MAX; 64],
-            len: 0,
-        }
+impl Default for HashTable {
+    fn default() -> Self {
+        let (slots, len) = (vec![u64::MAX; 64], 0);
+        Self { slots, len }
     }
+}
 
+impl HashTable {
     /// Slot at which the search for a hash begins: in the order of hashes, so that growing is a walk.
     #[inline]
     fn first(&self, hash: u64) -> usize {
@@ -46,18 +46,15 @@ impl HashTable {
             if slot >> 32 == tag && is(slot as u32) {
                 return slot as u32;
             }
-            at = if at + 1 == self.slots.len() {
-                0
-            } else {
-                at + 1
-            };
+            at = self.after(at);
         }
     }
 
-    /// The first entry that a hash may mean, to be prefetched.
+    /// The slot behind one, around the end.
     #[inline]
-    pub(super) fn guess(&self, hash: u64) -> u32 {
-        self.find(hash, |_| true)
+    fn after(&self, at: usize) -> usize {
+        let next = at + 1;
+        if next == self.slots.len() { 0 } else { next }
     }
 
     pub(super) fn insert(&mut self, hash: u64, entry: u32) {
@@ -80,11 +77,7 @@ impl HashTable {
     fn put(&mut self, slot: u64) {
         let mut at = self.first(slot >> 32 << 32);
         while self.slots[at] != u64::MAX {
-            at = if at + 1 == self.slots.len() {
-                0
-            } else {
-                at + 1
-            };
+            at = self.after(at);
         }
         self.slots[at] = slot;
     }
@@ -100,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_entry_is_found_while_the_table_grows() {
-        let mut table = HashTable::new();
+        let mut table = HashTable::default();
         // Few different hashes, so that chains are long and wrap.
         let hash =
             |n: u32| u64::from(n % 50).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 0xFFFF_0000 << 32;

@@ -5,21 +5,14 @@ use super::index::Holds;
 use super::medium::Medium;
 use super::record::{Record, RecordKind};
 use super::table::NONE;
-use crate::ObjectCode;
-use crate::array::range;
-use crate::error::fail;
-use crate::limits::{check_apart, check_epoch, check_iods, check_key, extents_of};
-use crate::pool::sum_of;
-use crate::store::{
-    Conditions, Epoch, Iod, IodKind, KeyAt, MAX_IODS, RecordExtent, Reserved, Result, Ticket,
-    ValueSums,
-};
+use crate::array::Rect;
+use crate::prelude::*;
 
 /// Bytes of an array that have one sum, counted from its first record.
 pub(super) const PIECE: u64 = 32 << 10;
 
 /// A value of the update at hand.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Placed {
     iod: usize,
     extent: RecordExtent,
@@ -36,16 +29,12 @@ pub(super) struct Placed {
 pub(super) fn pieces(start: u64, size: u64, len: u64) -> impl Iterator<Item = (u64, u64)> {
     let lead = start.wrapping_mul(size) % PIECE;
     let count = (lead + len).div_ceil(PIECE);
-    (0..count).map(move |n| {
-        (
-            (n * PIECE).saturating_sub(lead),
-            ((n + 1) * PIECE - lead).min(len),
-        )
-    })
+    let at = move |n: u64| (n * PIECE).saturating_sub(lead).min(len);
+    (0..count).map(move |n| (at(n), at(n + 1)))
 }
 
 /// Values of a call: bytes to copy, or a place that its writer filled.
-enum Source<'a> {
+pub(super) enum Source<'a> {
     Data(&'a [u8]),
     Place(u64),
 }
@@ -60,55 +49,15 @@ impl<M: Medium> Mem<M> {
         data: &[u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        (|| {
-            if check_iods(key.object, iods)? != data.len() as u64 {
-                return fail(
-                    ObjectCode::Inval,
-                    "the data has not the length of the descriptors",
-                );
-            }
-            self.write(key, iods, epoch, conditions, &Source::Data(data))
-        })()
-        .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
-    }
-
-    pub(super) fn reserve_value(&mut self, key: KeyAt<'_>, iod: &Iod<'_>) -> Result<Reserved> {
-        let len = check_iods(key.object, std::slice::from_ref(iod))?;
-        if len == 0 || extents_of(iod).len() != 1 {
-            return fail(
-                ObjectCode::Inval,
-                "space is reserved for one value with a length",
-            );
-        }
-        self.check_writable()?;
-        let at = self.place(len)?;
-        Ok(Reserved { at, len })
-    }
-
-    pub(super) fn publish_value(
-        &mut self,
-        key: KeyAt<'_>,
-        iod: &Iod<'_>,
-        epoch: Epoch,
-        conditions: Conditions,
-        reserved: &Reserved,
-    ) -> Result<Ticket> {
-        let iods = std::slice::from_ref(iod);
-        let done = check_iods(key.object, iods).and_then(|len| {
-            if len != reserved.len || extents_of(iod).len() != 1 {
-                return fail(ObjectCode::Inval, "the reserved space has another length");
-            }
-            self.write(key, iods, epoch, conditions, &Source::Place(reserved.at))
-        });
-        if done.is_err() {
-            self.space.free(reserved.at, reserved.len);
-        }
-        done.map_err(|e| e.at(key.object, key.dkey, iod.akey, epoch))
+        let at = CallAt::new(key, epoch, conditions);
+        check_update(at, iods, data)
+            .and_then(|_| self.write(at, iods, &Source::Data(data)))
+            .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
     }
 
     /// A place for a value; where the pool is full, from what was dropped before.
     #[inline]
-    fn place(&mut self, len: u64) -> Result<u64> {
+    pub(super) fn place(&mut self, len: u64) -> Result<u64> {
         match self.space.alloc(&mut self.medium, len) {
             Err(e) if e.code == ObjectCode::NoSpace && !self.deferred.is_empty() => {
                 self.rewrite_log()?;
@@ -118,25 +67,22 @@ impl<M: Medium> Mem<M> {
         }
     }
 
-    fn write(
+    /// Writes values that were checked.
+    pub(super) fn write(
         &mut self,
-        key: KeyAt<'_>,
+        at: CallAt<'_>,
         iods: &[Iod<'_>],
-        epoch: Epoch,
-        conditions: Conditions,
         source: &Source<'_>,
     ) -> Result<Ticket> {
-        self.check_open(key.container)?;
+        known(&self.index.containers, at.key.container)?;
         self.check_writable()?;
-        check_epoch(epoch)?;
-        check_key(key.dkey, key.object.dkeys())?;
-        if conditions != Conditions::NONE {
-            self.check_update_conditions(key, iods, epoch, conditions)?;
+        if at.conditions != Conditions::NONE {
+            self.check_conditions(at, iods)?;
         }
         self.placed.clear();
         self.piece_sums.clear();
         let bytes = self
-            .place_values(key, iods, epoch, source)
+            .place_values(at, iods, source)
             .inspect_err(|_| self.unplace(source))?;
         if self.placed.is_empty() {
             // A retry of what is there.
@@ -149,8 +95,7 @@ impl<M: Medium> Mem<M> {
         let mark = self.log.mark();
         for number in 0..self.placed.len() {
             let placed = &self.placed[number];
-            let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
-            describe(&mut record, key, &iods[placed.iod], placed);
+            let mut record = describe(at, &iods[placed.iod], placed);
             record.part = number as u8;
             record.more = number + 1 < self.placed.len();
             record.sums = &self.piece_sums[placed.sums.0..placed.sums.1];
@@ -167,8 +112,7 @@ impl<M: Medium> Mem<M> {
         self.space.reserve = self.log.segments().len() + 1;
         for number in 0..self.placed.len() {
             let placed = self.placed[number];
-            let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
-            describe(&mut record, key, &iods[placed.iod], &placed);
+            let record = describe(at, &iods[placed.iod], &placed);
             self.index.apply(&self.medium, &record, placed.record);
         }
         Ok(Ticket::Done(bytes))
@@ -185,28 +129,18 @@ impl<M: Medium> Mem<M> {
     /// Copies the values that are not there yet to their places; the bytes of all.
     fn place_values(
         &mut self,
-        key: KeyAt<'_>,
+        CallAt { key, epoch, .. }: CallAt<'_>,
         iods: &[Iod<'_>],
-        epoch: Epoch,
         source: &Source<'_>,
     ) -> Result<u64> {
         let object = self.index.object(key.container.0, key.object);
         let mut offset = 0;
         for (number, iod) in iods.iter().enumerate() {
-            if iod.size == 0 {
-                return fail(ObjectCode::Inval, "a value is empty");
-            }
-            if iod.kind == IodKind::Array {
-                check_apart(iod.extents)?;
-            }
-            let item = match object {
-                NONE => NONE,
-                object => self.index.item(&self.medium, object, key.dkey, iod.akey),
-            };
+            let item = self.item_at(object, key.dkey, iod.akey);
             if item != NONE {
                 self.check_form(item, iod)?;
             }
-            for &extent in extents_of(iod) {
+            for &extent in iod.extents() {
                 let len = iod.size * extent.count;
                 let from = offset as usize;
                 offset += len;
@@ -232,9 +166,7 @@ impl<M: Medium> Mem<M> {
                     extent,
                     at,
                     len,
-                    sum: 0,
-                    sums: (0, 0),
-                    record: 0,
+                    ..Placed::default()
                 };
                 if self.sums != ValueSums::None {
                     self.take_sums(iod, &mut placed);
@@ -242,10 +174,7 @@ impl<M: Medium> Mem<M> {
                 self.placed.push(placed);
                 if self.placed.len() > MAX_IODS {
                     // The parts of a group are counted in a byte.
-                    return fail(
-                        ObjectCode::Inval,
-                        "a call has at most 128 values and extents",
-                    );
+                    return ObjectCode::Inval.fail("a call has at most 128 values and extents");
                 }
             }
         }
@@ -269,24 +198,15 @@ impl<M: Medium> Mem<M> {
     /// Refuses a value of another form than the attribute key has.
     fn check_form(&self, item: u32, iod: &Iod<'_>) -> Result<()> {
         let entry = &self.index.items[item as usize];
-        let fits = match (entry.holds, iod.kind) {
-            (Holds::Nothing, _) | (Holds::Singles, IodKind::Single) => true,
-            (Holds::Singles, IodKind::Array) => {
-                self.index.singles(item as usize).all(|v| v.is_punch())
-            }
-            (Holds::Array, IodKind::Single) => false,
-            (Holds::Array, IodKind::Array) => {
-                let size = self.index.arrays[entry.more as usize].size;
-                size == 0 || u64::from(size) == iod.size
+        let there = match (entry.holds, iod.kind) {
+            (Holds::Nothing, _) => ValueForm::None,
+            (Holds::Singles, IodKind::Array) if !self.index.has_singles(item) => ValueForm::None,
+            (Holds::Singles, _) => ValueForm::Single,
+            (Holds::Array, _) => {
+                ValueForm::Array(self.index.arrays[entry.more as usize].size.into())
             }
         };
-        if fits {
-            return Ok(());
-        }
-        fail(
-            ObjectCode::IoInval,
-            "the attribute key has values of another kind or record size",
-        )
+        check_form(iod, there)
     }
 
     /// True if the same bytes are there at the same epoch; other ones are an error.
@@ -302,87 +222,51 @@ impl<M: Medium> Mem<M> {
         if entry.newest.epoch < epoch.0 {
             return Ok(false);
         }
-        let punched = || fail(ObjectCode::Inval, "the item is punched at the same epoch");
         let same = |at: u64, len: u64| {
-            if len == given.len() as u64 && self.medium.bytes(at, given.len()) == given {
-                return Ok(true);
-            }
-            fail(
-                ObjectCode::Exist,
-                "the item has another value at the same epoch",
-            )
+            len == given.len() as u64 && self.medium.bytes(at, given.len()) == given
         };
         if entry.holds == Holds::Singles {
-            return match self.index.single_at(entry, epoch.0) {
-                Some(v) if v.epoch == epoch.0 && v.is_punch() => punched(),
-                Some(v) if v.epoch == epoch.0 => same(v.at, u64::from(v.len)),
-                _ => Ok(false),
-            };
+            let there = self.index.single_at(entry, epoch.0);
+            let there = there.filter(|v| v.epoch == epoch.0);
+            let rect = there.map(|v| Rect::new(range(extent), v.epoch, v.at, 0));
+            return check_retry(rect, extent, |at| {
+                same(at, there.map_or(0, |v| v.len.into()))
+            });
         }
         let Some(array) = self.index.arrays.get(entry.more as usize) else {
             return Ok(false);
         };
         let (start, end) = range(extent);
-        match array
-            .rects
-            .iter()
-            .find(|r| r.epoch == epoch.0 && r.overlaps(start, end))
-        {
-            None => Ok(false),
-            Some(rect) if rect.is_punch() => punched(),
-            Some(rect) if (rect.start, rect.end) == (start, end) => {
-                same(rect.at, iod.size * extent.count)
-            }
-            Some(_) => fail(
-                ObjectCode::Exist,
-                "the extent overlaps another of the same epoch",
-            ),
-        }
+        let mut rects = array.rects.iter();
+        let rect = rects.find(|r| r.epoch == epoch.0 && r.overlaps(start, end));
+        check_retry(rect.copied(), extent, |at| {
+            same(at, iod.size * extent.count)
+        })
     }
 
-    fn check_update_conditions(
-        &self,
-        key: KeyAt<'_>,
-        iods: &[Iod<'_>],
-        epoch: Epoch,
-        conditions: Conditions,
-    ) -> Result<()> {
+    /// Number of an attribute key of an object, or of neither.
+    #[inline]
+    pub(super) fn item_at(&self, object: u32, dkey: &[u8], akey: &[u8]) -> u32 {
+        self.index.item(&self.medium, object, dkey, akey)
+    }
+
+    fn check_conditions(&self, at: CallAt<'_>, iods: &[Iod<'_>]) -> Result<()> {
+        let CallAt { key, epoch, .. } = at;
         let object = self.index.object(key.container.0, key.object);
-        let head = if object == NONE {
-            NONE
-        } else {
-            self.index.head(&self.medium, object, key.dkey)
+        let head = self.index.head(&self.medium, object, key.dkey);
+        let of_akey = |akey: &[u8]| {
+            let item = self.item_at(object, key.dkey, akey);
+            Ok(self.index.item_exists(item, epoch.0))
         };
-        let exists = self.index.dkey_exists(head, epoch.0);
-        if conditions.has(Conditions::DKEY_INSERT) && exists {
-            return fail(ObjectCode::Exist, "the distribution key exists");
-        }
-        if conditions.has(Conditions::DKEY_UPDATE) && !exists {
-            return fail(ObjectCode::NonExist, "the distribution key does not exist");
-        }
-        if !conditions.has(Conditions::AKEY_INSERT) && !conditions.has(Conditions::AKEY_UPDATE) {
-            return Ok(());
-        }
-        for iod in iods {
-            let item = if head == NONE {
-                NONE
-            } else {
-                self.index.item(&self.medium, object, key.dkey, iod.akey)
-            };
-            let exists = item != NONE && self.index.item_exists(item, epoch.0);
-            if conditions.has(Conditions::AKEY_INSERT) && exists {
-                return fail(ObjectCode::Exist, "the attribute key exists");
-            }
-            if conditions.has(Conditions::AKEY_UPDATE) && !exists {
-                return fail(ObjectCode::NonExist, "the attribute key does not exist");
-            }
-        }
-        Ok(())
+        at.conditions
+            .check(iods, || Ok(self.index.dkey_exists(head, epoch.0)), of_akey)
     }
 }
 
-/// Fills a record of a value, but for its group and its piece sums.
-fn describe<'a>(record: &mut Record<'a>, key: KeyAt<'a>, iod: &Iod<'a>, placed: &Placed) {
+/// The record of a value, but for its group and its piece sums.
+fn describe<'a>(at: CallAt<'a>, iod: &Iod<'a>, placed: &Placed) -> Record<'a> {
+    let CallAt { key, epoch, .. } = at;
+    let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
     (record.dkey, record.akey) = (key.dkey, iod.akey);
     (record.at, record.sum) = (placed.at, placed.sum);
     if iod.kind == IodKind::Array {
@@ -392,4 +276,5 @@ fn describe<'a>(record: &mut Record<'a>, key: KeyAt<'a>, iod: &Iod<'a>, placed: 
     } else {
         record.len = placed.len as u32;
     }
+    record
 }

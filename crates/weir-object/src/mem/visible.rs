@@ -17,6 +17,22 @@ impl Index {
         older.iter().copied().chain(is.then_some(item.newest))
     }
 
+    /// Epoch, place and length of each version of an attribute key; a punch has the place 0.
+    pub(super) fn versions(&self, number: usize) -> impl Iterator<Item = (u64, u64, u64)> {
+        let item = &self.items[number];
+        let array = self.arrays.get(item.more as usize);
+        let array = array.filter(|_| item.holds == Holds::Array).into_iter();
+        let rects = array.flat_map(|a| a.rects.iter().map(|r| (r, u64::from(a.size))));
+        let rects = rects.map(|(r, size)| (r.epoch, r.at, r.value_bytes(size)));
+        let singles = self.singles(number);
+        singles.map(|v| (v.epoch, v.at, v.len.into())).chain(rects)
+    }
+
+    /// True if an attribute key has a single value at any epoch.
+    pub(super) fn has_singles(&self, number: u32) -> bool {
+        self.singles(number as usize).any(|v| !v.is_punch())
+    }
+
     /// Newest version of a single value up to an epoch, hidden or not.
     #[inline]
     pub(super) fn single_at(&self, item: &Item, epoch: u64) -> Option<Single> {
@@ -40,14 +56,16 @@ impl Index {
 
     /// Punches of a distribution key.
     pub(super) fn punches(&self, head: u32) -> &[u64] {
-        self.dkey_punches
-            .get(self.items[head as usize].punches as usize)
-            .map_or(&[], |epochs| &epochs[..])
+        let number = self.items[head as usize].punches;
+        let punches = self.dkey_punches.get(number as usize);
+        punches.map_or(&[], |epochs| &epochs[..])
     }
 
     /// True if a read at an epoch finds something of an item.
     pub(super) fn item_exists(&self, number: u32, epoch: u64) -> bool {
-        let item = &self.items[number as usize];
+        let Some(item) = self.items.get(number as usize) else {
+            return false;
+        };
         match item.holds {
             Holds::Nothing => false,
             Holds::Singles => self
@@ -66,13 +84,7 @@ impl Index {
     ) -> bool {
         let item = &self.items[number as usize];
         let array = &self.arrays[item.more as usize];
-        let older;
-        let view = if epoch >= item.newest.epoch {
-            &array.view
-        } else {
-            older = array.view_at(epoch, 0, u64::MAX);
-            &older
-        };
+        let view = array.seen_at(epoch, item.newest.epoch, 0, u64::MAX);
         view.iter().any(|(&start, &(end, rect))| {
             let rect = &array.rects[rect as usize];
             !rect.is_punch() && !self.is_hidden(item, rect.epoch, epoch) && accept(start, end, rect)
@@ -81,17 +93,18 @@ impl Index {
 
     /// Attribute keys of a distribution key.
     pub(super) fn akeys(&self, head: u32) -> impl Iterator<Item = u32> {
-        let next =
-            |&number: &u32| Some(self.items[number as usize].next).filter(|&next| next != NONE);
-        std::iter::successors(Some(head).filter(|&head| head != NONE), next)
+        self.chain(head, |item| item.next)
     }
 
     /// Distribution keys of an object, from one of them on, in the order of their making.
     pub(super) fn dkeys(&self, first: u32) -> impl Iterator<Item = u32> {
-        let next = |&number: &u32| {
-            Some(self.items[number as usize].next_dkey).filter(|&next| next != NONE)
-        };
-        std::iter::successors(Some(first).filter(|&first| first != NONE), next)
+        self.chain(first, |item| item.next_dkey)
+    }
+
+    fn chain(&self, first: u32, next: fn(&Item) -> u32) -> impl Iterator<Item = u32> {
+        let is_one = |number: &u32| *number != NONE;
+        let next = move |number: &u32| Some(next(&self.items[*number as usize])).filter(is_one);
+        std::iter::successors(Some(first).filter(is_one), next)
     }
 
     pub(super) fn dkey_exists(&self, head: u32, epoch: u64) -> bool {
@@ -101,23 +114,11 @@ impl Index {
     /// True if an object has an update that no punch of the whole object hides.
     pub(super) fn object_exists(&self, object: u32, epoch: u64) -> bool {
         let entry = &self.objects[object as usize];
-        let alive = |epoch_of: u64, punch: bool| {
-            !punch && epoch_of <= epoch && !hides(&entry.punches, epoch_of, epoch)
+        let alive = |(version, at, _): (u64, u64, u64)| {
+            at != 0 && version <= epoch && !hides(&entry.punches, version, epoch)
         };
-        self.dkeys(entry.first)
-            .flat_map(|head| self.akeys(head))
-            .any(|number| {
-                let item = &self.items[number as usize];
-                match item.holds {
-                    Holds::Nothing => false,
-                    Holds::Singles => self
-                        .singles(number as usize)
-                        .any(|v| alive(v.epoch, v.is_punch())),
-                    Holds::Array => self.arrays[item.more as usize]
-                        .rects
-                        .iter()
-                        .any(|r| alive(r.epoch, r.is_punch())),
-                }
-            })
+        let dkeys = self.dkeys(entry.first);
+        let mut items = dkeys.flat_map(|head| self.akeys(head));
+        items.any(|number| self.versions(number as usize).any(alive))
     }
 }

@@ -15,11 +15,10 @@ use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::dial::{Dial, RemoteSetup, TargetCall};
-use super::server::local;
-use super::wire::{Body, Counters, Field, Found, ListPlace, Reply, Request, ServerInfo};
+
+use super::wire::{Body, Counters, Field, Found, Reply, Request, ServerInfo};
 use super::{BUFFERS, HEAD, LONGEST_REQUEST, SERVICES};
-use crate::store::{ContainerId, Iod, ObjectId, Result, StoreStats, Ticket};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Longest wait of one look for answers.
 const LOOK: Duration = Duration::from_millis(100);
@@ -33,17 +32,6 @@ const ALONE: Duration = Duration::from_micros(10);
 const MOST_LOOKS: u32 = 800;
 /// Silence after which a target counts as lost.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Bits of a listing's place: the engine's own, and entries of it that are known.
-const PLACE_BITS: (u32, u32) = (44, 12);
-
-/// Place in a target's listing.
-#[derive(Clone, Debug, Default)]
-struct Place {
-    from: ListPlace,
-    /// Entries from there that are known.
-    skip: u32,
-}
-
 /// A call's place with its target.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts")]
@@ -93,16 +81,10 @@ pub struct RemoteStore<C> {
     stats: StoreStats,
 }
 
-fn failed(code: ObjectCode, why: String) -> ObjectError {
-    ObjectError::new(code, why)
-}
-
-/// The code of a channel as one of a store.
-fn code_of(number: i64) -> ObjectCode {
-    let mut all = ObjectCode::ALL.iter().copied();
-    all.find(|code| i64::from(code.number()) == -number)
-        .unwrap_or(ObjectCode::Io)
-}
+/// A reply's success or failure, and the body behind its head.
+type Answer<'a> = Result<(Result<()>, &'a [u8])>;
+/// Use of the caller's memory by a call, its length, and values for it.
+type Bulk<'a> = Option<(BulkUse, u64, &'a [u8])>;
 
 /// A body of one field.
 fn whole<T: for<'a> Field<'a>>(body: &mut Body<'_>) -> Result<T> {
@@ -118,23 +100,12 @@ fn is_soon(began: Instant) -> bool {
     waited < SPIN
 }
 
-fn no_space_of_its_own<T>() -> Result<T> {
-    Err(ObjectError::new(
-        ObjectCode::NoSys,
-        "a store on servers has no space that its caller could fill (zero copy)",
-    ))
-}
-
 impl<C: ServiceChannel> RemoteStore<C> {
     /// Calls the targets of the servers at these addresses.
     ///
     /// # Errors
     /// A server is not there, or refuses.
-    pub fn open<D: Dial<Channel = C>>(
-        dial: &D,
-        servers: &[String],
-        setup: RemoteSetup,
-    ) -> Result<Self> {
+    pub fn open<D: Dial<Channel = C>>(dial: &D, to: &[String], setup: RemoteSetup) -> Result<Self> {
         let usual = u32::try_from(setup.usual).unwrap_or(u32::MAX);
         let buffer = usual.saturating_add(u32::try_from(HEAD).unwrap_or(0));
         let mut call = TargetCall {
@@ -144,20 +115,16 @@ impl<C: ServiceChannel> RemoteStore<C> {
             buffer: buffer.clamp(BUFFERS.0, BUFFERS.1),
         };
         let dialled = |address: &String, call: &TargetCall| {
-            let gone = |why| failed(ObjectCode::Io, format!("{address}: {why}"));
+            let gone = |why| ObjectCode::Io.error(format!("{address}: {why}"));
             dial.dial(address, call).map_err(gone)
         };
         let mut channels = Vec::new();
-        for address in servers {
+        for address in to {
             call.tag = 0;
             let first = vec![(address.clone(), dialled(address, &call)?)];
-            let mut first = Self::over(first, setup)?;
-            channels.extend(
-                first
-                    .targets
-                    .drain(..)
-                    .map(|one| (one.address, one.channel)),
-            );
+            let first = Self::over(first, setup)?;
+            let targets = first.targets.into_iter();
+            channels.extend(targets.map(|one| (one.address, one.channel)));
             for tag in 1..first.about.targets {
                 call.tag = tag;
                 channels.push((address.clone(), dialled(address, &call)?));
@@ -196,9 +163,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
             request: Vec::new(),
             stats: StoreStats::default(),
         };
-        if store.targets.is_empty() {
-            return Err(failed(ObjectCode::Inval, "no server is named".to_owned()));
-        }
+        refuse!(store.targets.is_empty() => Inval, "no server is named");
         store.about = store.ask(0, &Request::Info {}, whole)?;
         store.refresh()?;
         Ok(store)
@@ -243,7 +208,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         let number = numbers.and_then(|numbers| numbers.get(target));
         number
             .copied()
-            .ok_or_else(|| ObjectError::new(ObjectCode::NoHdl, "no such container"))
+            .ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
     }
 
     /// Hears what a target says, waiting so long for it.
@@ -296,15 +261,12 @@ impl<C: ServiceChannel> RemoteStore<C> {
             let target = &mut self.targets[number];
             if let Some(why) = &target.lost {
                 let why = format!("{}: {why}", target.address);
-                return Err(failed(ObjectCode::Io, why));
+                return ObjectCode::Io.fail(why);
             }
             if let Some(slot) = target.free.pop() {
                 return Ok(slot);
             }
-            if target.out == 0 {
-                let why = "as many operations are in flight as may be";
-                return Err(ObjectError::new(ObjectCode::Busy, why));
-            }
+            refuse!(target.out == 0 => Busy, "as many operations are in flight as may be");
             self.hear(number, LOOK);
         }
     }
@@ -314,22 +276,20 @@ impl<C: ServiceChannel> RemoteStore<C> {
         &mut self,
         number: usize,
         request: &Request<'_>,
-        bulk: Option<(BulkUse, u64, &[u8])>,
+        bulk: Bulk<'_>,
         is_waited: bool,
     ) -> Result<u64> {
         self.request.clear();
         let operation = request.encode(&mut self.request);
-        if self.request.len() > LONGEST_REQUEST as usize {
-            let why = "the keys of one call to a server take 512 KiB at the most";
-            return Err(ObjectError::new(ObjectCode::Key2Big, why));
-        }
+        refuse!(self.request.len() > LONGEST_REQUEST as usize => Key2Big,
+            "the keys of one call to a server take 512 KiB at the most");
         let slot = self.slot(number)?;
         let sent = self.send(number, (slot, operation), bulk);
         let target = &mut self.targets[number];
         if let Err(why) = sent {
             target.free.push(slot);
             let why = format!("{}: {why}", target.address);
-            return Err(failed(ObjectCode::Io, why));
+            return ObjectCode::Io.fail(why);
         }
         self.count += 1;
         let place = (number as u64) << 16 | u64::from(slot);
@@ -346,13 +306,8 @@ impl<C: ServiceChannel> RemoteStore<C> {
         Ok(ticket)
     }
 
-    fn send(
-        &mut self,
-        number: usize,
-        (slot, operation): (u32, u16),
-        bulk: Option<(BulkUse, u64, &[u8])>,
-    ) -> io::Result<()> {
-        let target = &mut self.targets[number];
+    fn send(&mut self, to: usize, (slot, operation): (u32, u16), bulk: Bulk<'_>) -> io::Result<()> {
+        let target = &mut self.targets[to];
         let channel = &mut target.channel;
         let mut part = None;
         if let Some((access, length, values)) = bulk {
@@ -385,10 +340,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         if there.is_some_and(|there| ticket != 0 && there.ticket == ticket) {
             return Ok((number, slot));
         }
-        Err(ObjectError::new(
-            ObjectCode::NoHdl,
-            "no operation of this ticket is in flight",
-        ))
+        ObjectCode::NoHdl.fail("no operation of this ticket is in flight")
     }
 
     fn release(&mut self, (number, slot): (usize, usize)) {
@@ -398,25 +350,21 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// The reply of a call that has ended: its result, and what follows.
-    fn answer(&self, place: (usize, usize)) -> Result<(Result<()>, &[u8])> {
+    fn answer(&self, place: (usize, usize)) -> Answer<'_> {
         self.answer_in(place, &self.targets[place.0].slots[place.1].reply)
     }
 
-    fn answer_in<'r>(
-        &self,
-        (number, slot): (usize, usize),
-        reply: &'r [u8],
-    ) -> Result<(Result<()>, &'r [u8])> {
+    fn answer_in<'r>(&self, (number, slot): (usize, usize), reply: &'r [u8]) -> Answer<'r> {
         let target = &self.targets[number];
         match (target.slots[slot].failure, &target.lost) {
             (None, _) => Reply::decode(reply),
             (Some(_), Some(why)) => {
                 let why = format!("{}: {why}", target.address);
-                Err(failed(ObjectCode::Io, why))
+                ObjectCode::Io.fail(why)
             }
             (Some(code), None) => {
                 let why = format!("{} answers with the code {code}", target.address);
-                Err(failed(code_of(code), why))
+                ObjectCode::of(code).unwrap_or(ObjectCode::Io).fail(why)
             }
         }
     }
@@ -432,18 +380,14 @@ impl<C: ServiceChannel> RemoteStore<C> {
     }
 
     /// Waits for a call's reply, and reads it.
-    fn reply<T>(
-        &mut self,
-        ticket: u64,
-        read: impl FnOnce(&mut Body<'_>) -> Result<T>,
-    ) -> Result<T> {
+    fn reply<T>(&mut self, ticket: u64, get: impl FnOnce(&mut Body<'_>) -> Result<T>) -> Result<T> {
         let place = self.wait(ticket)?;
-        let read = self.answer(place).and_then(|(result, body)| {
+        let get = self.answer(place).and_then(|(result, body)| {
             result?;
-            read(&mut Body(body))
+            get(&mut Body(body))
         });
         self.release(place);
-        read
+        get
     }
 
     /// Asks one target.
@@ -490,12 +434,10 @@ fn take_values(
     iods: &mut [Iod<'_>],
     data: &mut [u8],
 ) -> Result<u64> {
-    let malformed = || ObjectError::new(ObjectCode::Io, "a server's reply makes no sense");
+    let malformed = || ObjectCode::Io.error("a server's reply makes no sense");
     let mut body = Body(body);
     let found = Found::take(&mut body)?;
-    if found.iods.len() != iods.len() {
-        return Err(malformed());
-    }
+    refuse!(found.iods.len() != iods.len() => Err(malformed()));
     for (iod, (size, bytes)) in iods.iter_mut().zip(&found.iods) {
         (iod.size, iod.found) = (*size, *bytes);
     }

@@ -5,11 +5,10 @@
 
 use std::collections::VecDeque;
 
-use super::server::{FetchCall, Part, local};
-use super::wire::{Descriptors, Found, Reply, room};
+use super::server::{FetchCall, Part};
+use super::wire::{Descriptors, Found, Reply};
 use super::{HEAD, MOST_RANGES};
-use crate::store::{Iod, IodKind, ObjectStore, Result, Ticket};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Most parts of one step.
 pub(super) const PARTS: usize = 16;
@@ -83,12 +82,14 @@ impl Pushing {
 }
 
 impl Found {
+    fn of(iods: impl Iterator<Item = (u64, u64)>) -> Self {
+        let (iods, ranges) = (iods.collect(), Vec::new());
+        Self { iods, ranges }
+    }
+
     /// Everything that was asked for.
     pub(super) fn whole(iods: &Descriptors<'_>, room_of_all: usize) -> Self {
-        let mut found = Self {
-            iods: iods.each().map(|iod| (iod.size, room(&iod))).collect(),
-            ranges: Vec::new(),
-        };
+        let mut found = Self::of(iods.each().map(|iod| (iod.size, iod.room())));
         found.add(0, room_of_all as u64);
         found
     }
@@ -115,16 +116,10 @@ pub(super) fn found_by<S: ObjectStore>(
     done: Result<Ticket>,
     data: &mut [u8],
 ) -> (Result<()>, Found) {
-    let mut found = Found {
-        iods: iods.iter().map(|iod| (iod.size, iod.found)).collect(),
-        ranges: Vec::new(),
-    };
+    let mut found = Found::of(iods.iter().map(|iod| (iod.size, iod.found)));
     let result = match done {
         Ok(Ticket::Done(_)) => places(store, call, iods, data, &mut found),
-        Ok(Ticket::Waits(_)) => Err(ObjectError::new(
-            ObjectCode::NoSys,
-            "the server's store fetches later",
-        )),
+        Ok(Ticket::Waits(_)) => ObjectCode::NoSys.fail("the server's store fetches later"),
         Err(error) => Err(error),
     };
     if result.is_err() {
@@ -143,7 +138,7 @@ fn places<S: ObjectStore>(
 ) -> Result<()> {
     let mut from = 0;
     for (asked, iod) in call.iods.each().zip(iods) {
-        let room = room(&asked);
+        let room = asked.room();
         if iod.found == room || asked.kind == IodKind::Single || iod.found == 0 {
             found.add(from, iod.found);
         } else {
@@ -154,7 +149,7 @@ fn places<S: ObjectStore>(
     }
     if found.ranges.len() > MOST_RANGES {
         let why = "more than 1024 ranges with holes between them: ask for fewer records at once";
-        return Err(ObjectError::new(ObjectCode::Rec2Big, why));
+        return ObjectCode::Rec2Big.fail(why);
     }
     Ok(())
 }
@@ -171,7 +166,8 @@ fn holes<S: ObjectStore>(
     data.fill(0);
     for data in [&mut *data, &mut other[..]] {
         let mut iods = [asked];
-        let _ = store.fetch(call.key, &mut iods, call.epoch, call.conditions, data)?;
+        let at = call.at;
+        let _ = store.fetch(at.key, &mut iods, at.epoch, at.conditions, data)?;
     }
     let (mut at, end) = (0, data.len());
     while at < end {

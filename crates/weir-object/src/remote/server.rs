@@ -17,8 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::held::Pushing;
 use super::wire::{Counters, Field, Found, Reply, Request, ServerInfo};
 use super::{HEAD, INLINE, MOST_CONTAINERS};
-use crate::store::{ContainerId, ContainerMode, Epoch, ObjectStore, Result, StoreUuid, Ticket};
-use crate::{ObjectCode, ObjectError};
+use crate::prelude::*;
 
 /// Operation of small fetches, which are looked up together.
 const FETCH: u16 = 4;
@@ -115,14 +114,6 @@ pub struct Target<S, H> {
     reply: Vec<u8>,
 }
 
-pub(super) fn local(length: u64) -> usize {
-    usize::try_from(length).unwrap_or(usize::MAX)
-}
-
-fn invalid(why: &'static str) -> ObjectError {
-    ObjectError::new(ObjectCode::Inval, why)
-}
-
 impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// A target over a store, or over none. `most_held` bounds the bytes of values longer than a buffer that
     /// requests make it hold.
@@ -198,7 +189,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             return self.answer_fetch(&one, buffer);
         }
         match self.states.remove(&handle) {
-            Some(State::Ended(result)) => self.answer_count(result, buffer),
+            Some(State::Ended(result)) => self.answer_count(&result, buffer),
             Some(State::Pushing(pushing)) => self.push(handle, pushing, buffer),
             _ => Step::Fail(ObjectCode::NoHdl),
         }
@@ -247,12 +238,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     }
 
     fn hold(&mut self, bytes: u64) -> Result<()> {
-        if self.held.0 + bytes > self.held.1 {
-            return Err(ObjectError::new(
-                ObjectCode::NoMem,
-                "the server holds as many long values as it may",
-            ));
-        }
+        refuse!(self.held.0 + bytes > self.held.1 => NoMem, "the server holds as many long values as it may");
         self.held.0 += bytes;
         Ok(())
     }
@@ -265,17 +251,15 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         handle: H,
         buffer: &mut [u8],
     ) -> Result<Step> {
-        self.reply.clear();
-        Reply::encode(Ok(()), &mut self.reply);
+        self.begin(Ok(()));
         match *request {
             Request::Update {
                 ref iods, values, ..
             } => {
                 let room = iods.room()?;
                 let has = bulk.unwrap_or(values.0.len() as u64);
-                if has != room || (bulk.is_some() && !values.0.is_empty()) {
-                    return Err(invalid("the values have not the length of the descriptors"));
-                }
+                refuse!(has != room || (bulk.is_some() && !values.0.is_empty()) => Inval,
+                    "the values have not the length of the descriptors");
                 if bulk.is_none() {
                     let done = self.update(request, values.0);
                     return Ok(self.settle(handle, done, buffer));
@@ -339,12 +323,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 range,
                 discards,
             } => {
-                let store = self.stored()?;
-                let freed = if discards {
-                    store.discard(container, range)?
-                } else {
-                    store.aggregate(container, range)?
-                };
+                let freed = self.stored()?.pass(container, range, discards)?;
                 freed.put(&mut self.reply);
             }
             Request::Collect {} => self.stored()?.collect()?.put(&mut self.reply),
@@ -354,7 +333,9 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 stats.unwrap_or_default().put(&mut self.reply);
                 self.counters.put(&mut self.reply);
             }
-            Request::Fetch { .. } => return Err(invalid("a fetch has the number of another")),
+            Request::Fetch { .. } => {
+                return ObjectCode::Inval.fail("a fetch has the number of another");
+            }
         }
         Ok(self.send(buffer))
     }
@@ -362,10 +343,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// The store, where there is one.
     fn stored(&mut self) -> Result<&mut S> {
         self.store.as_mut().ok_or_else(|| {
-            ObjectError::new(
-                ObjectCode::NoSys,
-                "echo stores nothing: it takes updates and fetches alone",
-            )
+            ObjectCode::NoSys.error("echo stores nothing: it takes updates and fetches alone")
         })
     }
 
@@ -377,7 +355,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             return store.container(uuid, mode);
         }
         let full = "the pool has 1024 containers, as many as clients may make";
-        let full = ObjectError::new(ObjectCode::NoSpace, full);
+        let full = ObjectCode::NoSpace.error(full);
         match (store.container(uuid, ContainerMode::Open), mode) {
             (Ok(there), ContainerMode::OpenOrCreate) => Ok(there),
             (Ok(_), _) => store.container(uuid, mode),
@@ -405,7 +383,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             ..
         } = *request
         else {
-            return Err(invalid("nothing else has values"));
+            return ObjectCode::Inval.fail("nothing else has values");
         };
         self.counters.updates += 1;
         let (epoch, bytes) = (self.stamp(epoch), iods.room()?);
@@ -429,27 +407,28 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 self.tickets.insert(ticket, handle);
                 Step::Later
             }
-            Ok(Ticket::Done(bytes)) => self.answer_count(Ok(bytes), buffer),
-            Err(error) => self.answer_count(Err(error), buffer),
+            Ok(Ticket::Done(bytes)) => self.answer_count(&Ok(bytes), buffer),
+            Err(why) => self.refuse(&why, buffer),
         }
     }
 
-    fn answer_count(&mut self, result: Result<u64>, buffer: &mut [u8]) -> Step {
-        match result {
-            Ok(bytes) => {
-                self.reply.clear();
-                Reply::encode(Ok(()), &mut self.reply);
-                bytes.put(&mut self.reply);
-                self.send(buffer)
-            }
-            Err(error) => self.refuse(&error, buffer),
+    fn answer_count(&mut self, result: &Result<u64>, buffer: &mut [u8]) -> Step {
+        self.begin(result.as_ref().map(|_| ()));
+        if let Ok(bytes) = result {
+            bytes.put(&mut self.reply);
         }
+        self.send(buffer)
     }
 
     fn refuse(&mut self, error: &ObjectError, buffer: &mut [u8]) -> Step {
-        self.reply.clear();
-        Reply::encode(Err(error), &mut self.reply);
+        self.begin(Err(error));
         self.send(buffer)
+    }
+
+    /// Begins a reply.
+    fn begin(&mut self, result: Result<(), &ObjectError>) {
+        self.reply.clear();
+        Reply::encode(result, &mut self.reply);
     }
 
     /// Answers with the reply that was made.

@@ -6,13 +6,7 @@
 
 mod messages;
 
-use crate::store::{
-    Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange, FreedVersions, Iod,
-    IodKind, KeyAt, KeyQuery, ListEntry, ListLevel, MAX_IODS, MAX_KEY, ObjectId, PunchScope,
-    QueryAnswer, RecordExtent, Result, StoreStats, StoreUuid,
-};
-use crate::{Durability, ObjectCode, ObjectError};
-
+use crate::prelude::*;
 pub(in crate::remote) use messages::Found;
 pub use messages::{Counters, Reply, Request, ServerInfo};
 
@@ -22,10 +16,7 @@ const MOST_EXTENTS: usize = 128;
 const MOST_TEXT: usize = 512;
 
 fn malformed() -> ObjectError {
-    ObjectError::new(
-        ObjectCode::Inval,
-        "a message between client and server is cut or makes no sense",
-    )
+    ObjectCode::Inval.error("a message between client and server is cut or makes no sense")
 }
 
 /// A body that is read field by field.
@@ -33,18 +24,18 @@ fn malformed() -> ObjectError {
 pub(super) struct Body<'a>(pub(super) &'a [u8]);
 
 impl<'a> Body<'a> {
-    fn bytes(&mut self, length: usize) -> Result<&'a [u8]> {
+    fn block(&mut self, most: usize) -> Result<&'a [u8]> {
+        let length = u32::take(self)? as usize;
+        refuse!(length > most => Err(malformed()));
         let (bytes, rest) = self.0.split_at_checked(length).ok_or_else(malformed)?;
         self.0 = rest;
         Ok(bytes)
     }
 
-    fn block(&mut self, most: usize) -> Result<&'a [u8]> {
-        let length = u32::take(self)? as usize;
-        if length > most {
-            return Err(malformed());
-        }
-        self.bytes(length)
+    /// So many fields, bounded by the most there may be.
+    fn list<T: Field<'a>>(&mut self, count: usize, most: usize) -> Result<Vec<T>> {
+        refuse!(count > most => Err(malformed()));
+        (0..count).map(|_| self.get()).collect()
     }
 
     /// The next field.
@@ -72,48 +63,50 @@ pub(super) trait Field<'a>: Sized {
     fn take(body: &mut Body<'a>) -> Result<Self>;
 }
 
-/// Numbers and bytes of fixed length.
+impl<const N: usize> Field<'_> for [u8; N] {
+    fn put(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
+
+    fn take(body: &mut Body<'_>) -> Result<Self> {
+        let (bytes, rest) = body.0.split_first_chunk().ok_or_else(malformed)?;
+        body.0 = rest;
+        Ok(*bytes)
+    }
+}
+
 macro_rules! numbers {
-    ($($kind:ty: |$value:ident| $bytes:expr, |$array:ident| $read:expr;)*) => {$(
+    ($($kind:ty),*) => {$(
         impl Field<'_> for $kind {
             fn put(&self, out: &mut Vec<u8>) {
-                let $value = self;
-                out.extend_from_slice(&$bytes);
+                self.to_le_bytes().put(out);
             }
 
             fn take(body: &mut Body<'_>) -> Result<Self> {
-                let bytes = body.bytes(size_of::<$kind>())?;
-                let $array = bytes.try_into().map_err(|_| malformed())?;
-                Ok($read)
+                body.get().map(Self::from_le_bytes)
             }
         }
     )*};
 }
 
-numbers! {
-    u8: |n| n.to_le_bytes(), |b| u8::from_le_bytes(b);
-    u16: |n| n.to_le_bytes(), |b| u16::from_le_bytes(b);
-    u32: |n| n.to_le_bytes(), |b| u32::from_le_bytes(b);
-    u64: |n| n.to_le_bytes(), |b| u64::from_le_bytes(b);
-    StoreUuid: |bytes| *bytes, |b| b;
-}
+numbers!(u8, u16, u32, u64);
 
 /// Structures by their fields.
 macro_rules! structures {
-    ($($kind:ty { $($field:tt),* })*) => {$(
-        impl Field<'_> for $kind {
+    ($life:lifetime: $($kind:ty { $($field:tt),* })*) => {$(
+        impl<$life> Field<$life> for $kind {
             fn put(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)*
             }
 
-            fn take(body: &mut Body<'_>) -> Result<Self> {
+            fn take(body: &mut Body<$life>) -> Result<Self> {
                 Ok(Self { $($field: body.get()?),* })
             }
         }
     )*};
 }
 
-structures! {
+structures! { 'a:
     ObjectId { hi, lo }
     Epoch { 0 }
     EpochRange { after, upto }
@@ -122,6 +115,7 @@ structures! {
     KeyQuery { 0 }
     RecordExtent { index, count }
     FreedVersions { visited, versions, bytes }
+    KeyAt<'a> { container, object, dkey }
     QueryAnswer { dkey, akey, extent }
     DamagedValue { object, dkey, akey, extent, epoch }
     StoreStats {
@@ -129,6 +123,7 @@ structures! {
         prefault_ns, recovery_ns, recovered, log_damaged
     }
     Counters { updates, fetches, update_bytes, fetch_bytes }
+    ClientPlace { target, from, skip }
     ServerInfo { targets, pool, durability }
 }
 
@@ -203,22 +198,6 @@ impl<'a, T: Field<'a>> Field<'a> for Option<T> {
     }
 }
 
-impl<'a> Field<'a> for KeyAt<'a> {
-    fn put(&self, out: &mut Vec<u8>) {
-        self.container.put(out);
-        self.object.put(out);
-        self.dkey.put(out);
-    }
-
-    fn take(body: &mut Body<'a>) -> Result<Self> {
-        Ok(Self {
-            container: body.get()?,
-            object: body.get()?,
-            dkey: body.get()?,
-        })
-    }
-}
-
 /// Variants with fields, each by its number.
 macro_rules! variants {
     ($($kind:ident<'a> { $($number:literal $name:ident $(($($field:ident),*))? $({ $($named:ident),* })?)* })*) => {$(
@@ -288,28 +267,11 @@ impl Descriptors<'_> {
     /// # Errors
     /// They are more than travel to a server.
     pub(super) fn room(&self) -> Result<u64> {
-        let all = self.each().map(|iod| room(&iod));
+        let all = self.each().map(|iod| iod.room());
         let all = all.fold(0, u64::saturating_add);
-        if all > super::LONGEST {
-            return Err(ObjectError::new(
-                ObjectCode::Rec2Big,
-                "a call to a server moves 64 MiB at the most",
-            ));
-        }
+        refuse!(all > super::LONGEST => Rec2Big, "a call to a server moves 64 MiB at the most");
         Ok(all)
     }
-}
-
-/// Bytes of a descriptor's values.
-pub(super) fn room(iod: &Iod<'_>) -> u64 {
-    let records = match iod.kind {
-        IodKind::Single => 1,
-        IodKind::Array => {
-            let counts = iod.extents.iter().map(|extent| extent.count);
-            counts.fold(0, u64::saturating_add)
-        }
-    };
-    iod.size.saturating_mul(records)
 }
 
 impl<'a> Field<'a> for Descriptors<'a> {
@@ -330,31 +292,16 @@ impl<'a> Field<'a> for Descriptors<'a> {
 
     fn take(body: &mut Body<'a>) -> Result<Self> {
         let count = usize::from(u8::take(body)?);
-        if count > MAX_IODS {
-            return Err(malformed());
-        }
+        refuse!(count > MAX_IODS => Err(malformed()));
         let mut iods = Vec::with_capacity(count);
         for _ in 0..count {
             let (akey, kind, size) = (body.get()?, body.get()?, body.get()?);
             let mut extents = Vec::new();
             if kind == IodKind::Array {
                 let count = usize::from(u8::take(body)?);
-                if count > MOST_EXTENTS {
-                    return Err(malformed());
-                }
-                extents.reserve_exact(count);
-                for _ in 0..count {
-                    extents.push(body.get()?);
-                }
+                extents = body.list(count, MOST_EXTENTS)?;
             }
-            let iod = Iod {
-                akey,
-                kind,
-                size,
-                extents: &[],
-                found: 0,
-            };
-            iods.push((iod, extents));
+            iods.push((Iod::new(akey, kind, size, &[]), extents));
         }
         Ok(Self::Read(iods))
     }
@@ -381,6 +328,16 @@ impl Field<'_> for ListPlace {
         let key = body.block(4 * MAX_KEY)?.to_vec();
         Ok(Self { next, key })
     }
+}
+
+/// Place in the listings of all targets, as a client's anchor has it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClientPlace {
+    pub(super) target: u64,
+    /// Place in the target's listing.
+    pub(super) from: ListPlace,
+    /// Entries from there that are known.
+    pub(super) skip: u32,
 }
 
 /// Values within a request: everything behind the other fields.

@@ -3,6 +3,13 @@
 //! In: a distribution, random streams, the number of keys at each draw, which may grow. Out: numbers below
 //! it. The same seed gives the same numbers on every machine. Not here: what is done with a key.
 
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "places and ranks to 53 bits; casts saturate, and what is outside is clamped or drawn again"
+)]
+
 use weir_run::generate::Streams;
 use weir_run::generate::rng::{Rng, SplitMix64, mix64};
 use weir_schema::KeyDistribution;
@@ -37,12 +44,6 @@ impl KeyDraws {
     }
 
     /// The next number below `keys`, which is above 0.
-    #[expect(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "places among keys to 53 bits; casts saturate and what is outside is drawn again"
-    )]
     pub(super) fn next(&mut self, keys: u64) -> u64 {
         match self.shape {
             KeyDistribution::Uniform => self.random.below(keys),
@@ -97,12 +98,6 @@ struct Zipf {
     last: f64,
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "ranks to 53 bits; the cast saturates and the result is clamped"
-)]
 impl Zipf {
     fn new(theta: f64) -> Self {
         let mut new = Self {
@@ -195,11 +190,6 @@ impl Bijection {
 }
 
 #[cfg(test)]
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::cast_possible_truncation,
-    reason = "small numbers are exact"
-)]
 mod tests {
     use super::*;
 

@@ -5,9 +5,9 @@
 
 use std::io::Write as _;
 
+use crate::prelude::*;
+use weir_run::generate::rng::{GOLDEN, SplitMix64};
 use weir_schema::{ObjectClass, ObjectKey, ObjectLayout, ObjectPayload, ObjectTest, ObjectValue};
-
-use crate::ObjectId;
 
 /// Where in each page the reference puts its letter.
 const MARKED: [usize; 16] = [
@@ -99,7 +99,7 @@ impl Names {
         (target, targets): (u64, u64),
         (seed, second, first): (u64, u64, u64),
     ) -> Self {
-        let mut random = seed;
+        let mut random = SplitMix64::new(seed);
         let is_array = matches!(layout.value, ObjectValue::Array { .. });
         let form = match (layout.flat, is_array, layout.integer_dkeys) {
             (true, true, _) => BYTE_ARRAY,
@@ -114,18 +114,15 @@ impl Names {
         };
         let numbers = first..first.saturating_add(layout.objects);
         let objects = numbers.map(|number| ObjectId {
-            hi: (form << 56) | class | (mixed(&mut random) % 100),
+            hi: (form << 56) | class | (random.next_u64() % 100),
             lo: ((second << 32) | (number & u64::from(u32::MAX))).wrapping_add(number >> 32 << 32),
         });
         let objects = objects.collect();
         let shuffled = matches!(layout.value, ObjectValue::Array { shuffled: true });
-        let mut positions: Vec<u64> = if shuffled {
-            (0..layout.strides).collect()
-        } else {
-            Vec::new()
-        };
+        let strides = if shuffled { layout.strides } else { 0 };
+        let mut positions: Vec<u64> = (0..strides).collect();
         for last in (1..positions.len()).rev() {
-            let chosen = mixed(&mut random) % (last as u64 + 1);
+            let chosen = random.next_u64() % (last as u64 + 1);
             positions.swap(last, usize::try_from(chosen).unwrap_or(last));
         }
         Self {
@@ -142,13 +139,13 @@ impl Names {
     }
 
     pub(super) fn object(&self, number: u64) -> ObjectId {
-        let place = usize::try_from(number).unwrap_or(usize::MAX);
+        let place = local(number);
         self.objects.get(place).copied().unwrap_or_default()
     }
 
     /// First record of a stride.
     pub(super) fn index(&self, stride: u64) -> u64 {
-        let place = usize::try_from(stride).unwrap_or(usize::MAX);
+        let place = local(stride);
         let position = self.positions.get(place).copied().unwrap_or(stride);
         position * self.layout.stride_bytes.0
     }
@@ -179,9 +176,10 @@ impl Names {
         let _ = write!(key, "akey--{counted}");
     }
 
-    /// Keys that an iteration takes.
-    pub(super) fn keys_each(&self) -> u64 {
-        self.layout.dkeys + self.layout.akeys
+    /// Keys before those of an iteration of a test.
+    pub(super) fn base(&self, test: &ObjectTest, iteration: u64) -> u64 {
+        let each = self.layout.dkeys + self.layout.akeys;
+        u64::from(test.keep_counter) * iteration * each
     }
 
     /// A distribution key, for people.
@@ -242,18 +240,16 @@ impl Contents {
             bytes.fill(0);
             let letter = b'A' + u8::try_from(walk.saturating_sub(1) % 26).unwrap_or(0);
             for page in bytes.chunks_mut(PAGE) {
-                for place in MARKED {
-                    page.get_mut(place)
-                        .into_iter()
-                        .for_each(|byte| *byte = letter);
+                let length = page.len();
+                for place in MARKED.into_iter().filter(|place| *place < length) {
+                    page[place] = letter;
                 }
             }
             return;
         }
         let mut key = self.seed;
         for part in [at.object, at.dkey, at.akey, at.stride, base, walk as u64] {
-            key ^= part;
-            key = mixed(&mut key);
+            key = SplitMix64::new(key ^ part).next_u64();
         }
         // Words are those of the stride: a part of it has the same bytes as the whole.
         let mut word = offset / 8;
@@ -317,23 +313,9 @@ impl Contents {
     }
 }
 
-fn local(length: u64) -> usize {
-    usize::try_from(length).unwrap_or(usize::MAX)
-}
-
 /// Word of a stream, by its number: splitmix64.
 fn word_of(key: u64, number: u64) -> u64 {
-    let mut state = key.wrapping_add(number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    mixed(&mut state)
-}
-
-/// The next number of splitmix64.
-pub(super) fn mixed(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64::new(key.wrapping_add(number.wrapping_mul(GOLDEN))).next_u64()
 }
 
 #[cfg(test)]

@@ -8,16 +8,14 @@ use std::collections::VecDeque;
 use std::io;
 
 use weir_run::{Completed, Engine, Operation, Source, Submit, Wait, WorkerContext};
-use weir_schema::{ObjectAction, ObjectTest};
+use weir_schema::{ObjectAction, ObjectRun, ObjectTest};
 use weir_sys::CpuList;
 use weir_sys::clock::{Clock, Tick};
 use weir_sys::pin::{affinity, set_affinity};
 
 use super::keys::{At, Ranges, Written};
-use super::session::{Run, Session};
-use crate::{
-    Completion, Conditions, Iod, KeyAt, ObjectCode, ObjectError, ObjectStore, RecordExtent, Ticket,
-};
+use super::session::Session;
+use crate::prelude::*;
 
 /// One call; where it goes its test knows.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +37,33 @@ impl Operation for StoreOp {
     fn rest(&self, _done: u32) -> Option<Self> {
         None
     }
+}
+
+/// Work of a test whose operations are calls of a store, between source and engine.
+pub(super) trait StoreWork {
+    /// Its operations are of one kind.
+    const ONE_KIND: bool = false;
+
+    fn only_kind(&self) -> usize {
+        0
+    }
+
+    fn next(&mut self, slot: u32) -> Option<StoreOp>;
+
+    /// Makes key and bytes of an operation.
+    fn prepare(&mut self, slot: u32);
+
+    /// The call; bytes that moved, or a code below 0, once it has ended.
+    fn call(&mut self, slot: u32) -> Option<i64>;
+
+    fn poll(&mut self, _ended: &mut Vec<Completion>, _min: usize) {}
+
+    fn completed(&mut self, _end: Completion) -> Option<Completed> {
+        None
+    }
+
+    /// Holds what was read, whole or not, against what was written.
+    fn compare(&mut self, slot: u32, whole: bool);
 }
 
 /// An operation of a slot.
@@ -68,7 +93,7 @@ pub(super) struct Walk<'a, S: ObjectStore> {
     bytes: Vec<Vec<u8>>,
     /// Where each call's time is kept in whole microseconds.
     clock: Option<Clock>,
-    pub(super) run: Run,
+    pub(super) run: ObjectRun,
 }
 
 impl<'a, S: ObjectStore> Walk<'a, S> {
@@ -80,11 +105,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         slots: u32,
     ) -> Self {
         let ranges = Ranges::of(&session.work.layout, test);
-        let base = if test.keep_counter {
-            iteration * session.names.keys_each()
-        } else {
-            0
-        };
+        let base = session.names.base(test, iteration);
         let (offset, size) = (test.offset.0, test.size.0);
         if test.action == ObjectAction::Update {
             session.contents.begin(Written {
@@ -98,12 +119,9 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         let clock = (session.work.truncate || is_alone) && slots == 1;
         let clock = clock.then_some(worker.clock);
         let slots = slots as usize;
-        let buffers = if test.action == ObjectAction::Verify {
-            slots
-        } else {
-            1
-        };
-        let value = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+        let is_kept = test.action == ObjectAction::Verify;
+        let buffers = if is_kept { slots } else { 1 };
+        let value = vec![0; local(size)];
         Self {
             ranges,
             base,
@@ -118,37 +136,9 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             akey: Vec::with_capacity(32),
             bytes: vec![value; buffers],
             clock,
-            run: Run::default(),
+            run: ObjectRun::default(),
             session,
             test,
-        }
-    }
-
-    fn next(&mut self, slot: u32) -> Option<StoreOp> {
-        if self.run.failure.is_some() {
-            return None;
-        }
-        let next = match self.at {
-            None => At::default(),
-            Some(at) => self.ranges.after(at)?,
-        };
-        self.at = Some(next);
-        self.slots[slot as usize].at = next;
-        Some(self.op)
-    }
-
-    /// Makes keys and bytes of a slot.
-    fn prepare(&mut self, slot: u32) {
-        let at = self.slots[slot as usize].at;
-        self.make_keys(at);
-        if self.test.action == ObjectAction::Update {
-            let contents = &self.session.contents;
-            let bytes = &mut self.bytes[0];
-            contents.fill(at, self.base, self.test.offset.0, bytes);
-        }
-        if self.test.verbose {
-            let keys = self.session.shown_keys(&self.dkey, &self.akey);
-            self.run.keys.push(keys);
         }
     }
 
@@ -164,16 +154,12 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     }
 
     /// The call; bytes that moved, or a code below 0, once it has ended.
-    fn call(&mut self, slot: u32) -> Option<i64> {
+    fn call_here(&mut self, slot: u32) -> Option<i64> {
         self.slots[slot as usize].began = self.clock.map(|clock| clock.now()).unwrap_or_default();
         let at = self.slots[slot as usize].at;
         let buffer = self.buffer(slot);
         let session = &mut *self.session;
-        let key = KeyAt {
-            container: session.container,
-            object: session.names.object(at.object),
-            dkey: &self.dkey,
-        };
+        let key = session.key(at.object, &self.dkey);
         let extent = [extent(session, self.test, at)];
         let iod = iod(session, self.test, &self.akey, &extent);
         let none = Conditions::NONE;
@@ -206,6 +192,99 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         Some(self.ended(slot, done))
     }
 
+    fn ended(&mut self, slot: u32, result: Result<u64, ObjectError>) -> i64 {
+        if let Some(clock) = self.clock {
+            let began = self.slots[slot as usize].began;
+            let took = clock.scale().to_nanos(clock.now().since(began));
+            self.run.busy_ns.0 += took;
+            self.run.truncated_us += took / 1000;
+        }
+        match result {
+            Ok(0) if self.test.size.0 > 0 && self.test.action != ObjectAction::Update => {
+                self.run.misses += 1;
+                -i64::from(ObjectCode::NonExist.number())
+            }
+            Ok(bytes) => {
+                self.run.hits += 1;
+                self.run.bytes.0 += bytes;
+                i64::from(self.op.length)
+            }
+            Err(error) => {
+                self.fail(slot, &error);
+                -i64::from(error.code.number())
+            }
+        }
+    }
+
+    /// The call on a thread that is made for it, on the next CPU; making and joining it are not in its time.
+    fn call_alone(&mut self, slot: u32) -> Option<i64> {
+        let cpu = next_cpu();
+        let called = std::thread::scope(|scope| {
+            let call = scope.spawn(|| {
+                // Elsewhere it runs as well.
+                let _ = cpu.map(|cpu| set_affinity(&cpu));
+                self.call_here(slot)
+            });
+            call.join()
+        });
+        called.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+    }
+
+    fn fail(&mut self, slot: u32, error: &ObjectError) {
+        let at = self.slots[slot as usize].at;
+        self.make_keys(at);
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let failure = self.session.failure(at.object, keys, error);
+        self.run.failure.get_or_insert(failure);
+    }
+}
+
+impl<S: ObjectStore> StoreWork for Walk<'_, S> {
+    const ONE_KIND: bool = true;
+
+    fn only_kind(&self) -> usize {
+        self.op.kind
+    }
+
+    fn next(&mut self, slot: u32) -> Option<StoreOp> {
+        if self.run.failure.is_some() {
+            return None;
+        }
+        let next = match self.at {
+            None => At::default(),
+            Some(at) => self.ranges.after(at)?,
+        };
+        self.at = Some(next);
+        self.slots[slot as usize].at = next;
+        Some(self.op)
+    }
+
+    /// Makes keys and bytes of a slot.
+    fn prepare(&mut self, slot: u32) {
+        let at = self.slots[slot as usize].at;
+        self.make_keys(at);
+        if self.test.action == ObjectAction::Update {
+            let contents = &self.session.contents;
+            let bytes = &mut self.bytes[0];
+            contents.fill(at, self.base, self.test.offset.0, bytes);
+        }
+        if self.test.verbose {
+            let keys = self.session.shown_keys(&self.dkey, &self.akey);
+            self.run.keys.push(keys);
+        }
+    }
+
+    fn call(&mut self, slot: u32) -> Option<i64> {
+        if self.session.work.thread_per_operation {
+            return self.call_alone(slot);
+        }
+        self.call_here(slot)
+    }
+
+    fn poll(&mut self, ended: &mut Vec<Completion>, min: usize) {
+        self.session.store.poll(ended, min);
+    }
+
     /// The end of an operation that was in flight, with its slot; a fetch's bytes are taken.
     fn completed(&mut self, end: Completion) -> Option<Completed> {
         let mut waits = self.waits.iter();
@@ -229,52 +308,6 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
         Some(Completed { slot, result })
     }
 
-    fn ended(&mut self, slot: u32, result: Result<u64, ObjectError>) -> i64 {
-        if let Some(clock) = self.clock {
-            let began = self.slots[slot as usize].began;
-            let took = clock.scale().to_nanos(clock.now().since(began));
-            self.run.busy_ns += took;
-            self.run.truncated_us += took / 1000;
-        }
-        match result {
-            Ok(0) if self.test.size.0 > 0 && self.test.action != ObjectAction::Update => {
-                self.run.misses += 1;
-                -i64::from(ObjectCode::NonExist.number())
-            }
-            Ok(bytes) => {
-                self.run.hits += 1;
-                self.run.bytes += bytes;
-                i64::from(self.op.length)
-            }
-            Err(error) => {
-                self.fail(slot, &error);
-                -i64::from(error.code.number())
-            }
-        }
-    }
-
-    /// The call on a thread that is made for it, on the next CPU; making and joining it are not in its time.
-    fn call_alone(&mut self, slot: u32) -> Option<i64> {
-        let cpu = next_cpu();
-        let called = std::thread::scope(|scope| {
-            let call = scope.spawn(|| {
-                // Elsewhere it runs as well.
-                let _ = cpu.map(|cpu| set_affinity(&cpu));
-                self.call(slot)
-            });
-            call.join()
-        });
-        called.unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
-    }
-
-    fn fail(&mut self, slot: u32, error: &ObjectError) {
-        let at = self.slots[slot as usize].at;
-        self.make_keys(at);
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let failure = self.session.failure(at.object, keys, error);
-        self.run.fail(failure);
-    }
-
     /// Holds what was read against what was written.
     fn compare(&mut self, slot: u32, found: bool) {
         let at = self.slots[slot as usize].at;
@@ -285,10 +318,10 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
             let place = contents.differs(at, self.base, offset, &self.bytes[buffer]);
             place.map(|byte| {
                 let why = format!("byte {byte} of the stride is not the one that was written");
-                ObjectError::new(ObjectCode::Mismatch, why)
+                ObjectCode::Mismatch.error(why)
             })
         } else {
-            Some(ObjectError::new(ObjectCode::NonExist, "nothing is stored"))
+            Some(ObjectCode::NonExist.error("nothing is stored"))
         };
         if let Some(error) = error {
             self.fail(slot, &error);
@@ -328,21 +361,21 @@ fn next_cpu() -> Option<CpuList> {
 }
 
 /// The store as the loop calls it: each call has its end within, or (`WAITS`) may have it later.
-pub(super) struct Calls<'w, 'a, S: ObjectStore, const WAITS: bool> {
-    walk: &'w RefCell<Walk<'a, S>>,
+pub(super) struct Calls<'w, W, const WAITS: bool> {
+    work: &'w RefCell<W>,
     ended: Vec<Completion>,
 }
 
-impl<'w, 'a, S: ObjectStore, const WAITS: bool> Calls<'w, 'a, S, WAITS> {
-    pub(super) fn new(walk: &'w RefCell<Walk<'a, S>>) -> Self {
+impl<'w, W, const WAITS: bool> Calls<'w, W, WAITS> {
+    pub(super) fn new(work: &'w RefCell<W>) -> Self {
         let ended = Vec::new();
-        Self { walk, ended }
+        Self { work, ended }
     }
 }
 
-impl<'w, 'a, S: ObjectStore, const WAITS: bool> Engine for Calls<'w, 'a, S, WAITS> {
+impl<'w, W: StoreWork, const WAITS: bool> Engine for Calls<'w, W, WAITS> {
     type Op = StoreOp;
-    type Setup = &'w RefCell<Walk<'a, S>>;
+    type Setup = &'w RefCell<W>;
     const INLINE: bool = !WAITS;
 
     fn attach(setup: Self::Setup) -> io::Result<Self> {
@@ -351,12 +384,7 @@ impl<'w, 'a, S: ObjectStore, const WAITS: bool> Engine for Calls<'w, 'a, S, WAIT
 
     #[inline]
     fn submit(&mut self, slot: u32, _op: &StoreOp) -> Submit {
-        let walk = &mut *self.walk.borrow_mut();
-        let done = if walk.session.work.thread_per_operation {
-            walk.call_alone(slot)
-        } else {
-            walk.call(slot)
-        };
+        let done = self.work.borrow_mut().call(slot);
         done.map_or(Submit::Queued, Submit::Done)
     }
 
@@ -368,14 +396,13 @@ impl<'w, 'a, S: ObjectStore, const WAITS: bool> Engine for Calls<'w, 'a, S, WAIT
     fn reap(&mut self, wait: Wait, mut done: impl FnMut(Completed)) -> io::Result<u32> {
         if self.ended.is_empty() {
             let least = wait.timeout_ns.map_or(wait.at_least, |_| 0);
-            let mut walk = self.walk.borrow_mut();
-            walk.session.store.poll(&mut self.ended, least as usize);
+            self.work.borrow_mut().poll(&mut self.ended, least as usize);
         }
         let mut count = 0;
         let most = self.ended.len().min(wait.at_most as usize);
         for end in self.ended.drain(..most) {
             // The source hears of it within `done`.
-            let completed = self.walk.borrow_mut().completed(end);
+            let completed = self.work.borrow_mut().completed(end);
             if let Some(completed) = completed {
                 done(completed);
                 count += 1;
@@ -386,17 +413,15 @@ impl<'w, 'a, S: ObjectStore, const WAITS: bool> Engine for Calls<'w, 'a, S, WAIT
 }
 
 /// The operations of a test, in the reference's order.
-pub(super) struct Places<'w, 'a, S: ObjectStore, const CHECKS: bool>(
-    pub(super) &'w RefCell<Walk<'a, S>>,
-);
+pub(super) struct Places<'w, W, const CHECKS: bool>(pub(super) &'w RefCell<W>);
 
-impl<S: ObjectStore, const CHECKS: bool> Source for Places<'_, '_, S, CHECKS> {
+impl<W: StoreWork, const CHECKS: bool> Source for Places<'_, W, CHECKS> {
     type Op = StoreOp;
-    const ONE_KIND: bool = true;
+    const ONE_KIND: bool = W::ONE_KIND;
     const CHECKS: bool = CHECKS;
 
     fn only_kind(&self) -> usize {
-        self.0.borrow().op.kind
+        self.0.borrow().only_kind()
     }
 
     #[inline]

@@ -4,23 +4,21 @@
 //! mix has bytes of its own, so that a fetch can be held against the last update of its key. Not here: the
 //! numbers that are drawn (`key_draws`).
 
-use std::cell::RefCell;
-use std::io;
-
+use weir_run::RecordedStarts;
 use weir_run::generate::Streams;
 use weir_run::generate::arrivals::{Arrivals, Even, Poisson, Rate};
 use weir_run::generate::rng::Rng;
-use weir_run::{Engine, RecordedStarts, Source, Submit};
 use weir_schema::{
-    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectTest, ObjectWorkload, Schedule,
+    Load, MixShares, ObjectAction, ObjectEngine, ObjectMix, ObjectRun, ObjectTest, ObjectWorkload,
+    Schedule,
 };
 use weir_units::Nanos;
 
 use super::key_draws::KeyDraws;
 use super::keys::At;
-use super::load::{StoreOp, extent, iod};
-use super::session::{Run, Session};
-use crate::{Conditions, ObjectCode, ObjectError, ObjectStore, PunchScope, Ticket};
+use super::load::{StoreOp, StoreWork, extent, iod};
+use super::session::{Session, add_freed};
+use crate::prelude::*;
 
 /// Places of the operations in [`MixShares::KINDS`].
 const UPDATE: usize = 0;
@@ -46,43 +44,37 @@ fn wrong_mix(work: &ObjectWorkload, number: usize, mix: &ObjectMix) -> Option<St
     let (test, layout) = (&work.tests[number], &work.layout);
     let (mut before, mut after) = (work.tests[..number].iter(), work.tests[number..].iter());
     let scanned = test.size.0.saturating_mul(mix.scan_keys.into());
-    let why = if mix.shares.sum() == 0 {
-        "needs a share above 0"
-    } else if let Some(why) = mix.keys.wrong() {
-        why
-    } else if mix.operations.is_none() && mix.runtime_ns.is_none() {
-        "needs a bound, of operations or time"
-    } else if layout.akeys != 1 || layout.strides != 1 || test.size != layout.stride_bytes {
-        "acts on whole values, one attribute key and stride for each distribution key"
-    } else if work.zero_copy || work.thread_per_operation || work.in_flight > 1 || work.truncate {
-        "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight"
-    } else if work.engine == ObjectEngine::Echo {
-        "needs a store that keeps values; echo keeps none"
-    } else if keys_before(work, number) == 0 {
-        "draws keys that were written: put an update of them before it"
-    } else if before.any(|t| {
+    let drops = |action: &ObjectAction| {
         matches!(
-            t.action,
+            action,
             ObjectAction::Punch { .. } | ObjectAction::Discard { .. }
         )
-    }) {
-        "draws keys that are there: put no punch or discard before it"
-    } else if after.any(|t| matches!(t.action, ObjectAction::Update | ObjectAction::Verify)) {
-        "leaves values of its own: put updates and verifications before it"
-    } else if mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned) {
-        "scans from 1 key on, and no more than 4 GiB at once"
-    } else {
-        return None;
     };
-    Some(format!("a mix {why}"))
+    let is_whole = layout.akeys == 1 && layout.strides == 1 && test.size == layout.stride_bytes;
+    let is_plain = !work.zero_copy && !work.thread_per_operation && work.in_flight <= 1;
+    let wrong = reasons! {
+        (mix.shares.sum() == 0) => "needs a share above 0";
+        mix.keys.wrong().is_some() => mix.keys.wrong().unwrap_or_default();
+        (mix.operations.is_none() && mix.runtime_ns.is_none()) => "needs a bound, of operations or time";
+        !is_whole => "acts on whole values, one attribute key and stride for each distribution key";
+        (!is_plain || work.truncate) =>
+            "is one call after the other, in nanoseconds: no zero copy, no threads, one in flight";
+        (work.engine == ObjectEngine::Echo) => "needs a store that keeps values; echo keeps none";
+        (keys_before(work, number) == 0) => "draws keys that were written: put an update of them before it";
+        before.any(|test| drops(&test.action)) => "draws keys that are there: put no punch or discard before it";
+        after.any(|test| matches!(test.action, ObjectAction::Update | ObjectAction::Verify)) =>
+            "leaves values of its own: put updates and verifications before it";
+        (mix.shares.scan > 0 && !(1..=u64::from(u32::MAX)).contains(&scanned)) =>
+            "scans from 1 key on, and no more than 4 GiB at once";
+    };
+    wrong.first().map(|why| format!("a mix {why}"))
 }
 
 /// Keys that the updates before a test have written, objects innermost.
 pub(super) fn keys_before(work: &ObjectWorkload, number: usize) -> u64 {
     let updates = work.tests[..number].iter().filter(|test| {
-        let is_whole = test
-            .objects
-            .is_none_or(|count| count == work.layout.objects);
+        let objects = test.objects.unwrap_or(work.layout.objects);
+        let is_whole = objects == work.layout.objects;
         test.action == ObjectAction::Update && is_whole && test.size == work.layout.stride_bytes
     });
     let keys = updates.map(|test| {
@@ -141,7 +133,7 @@ pub(super) struct Mixer<'a, S: ObjectStore> {
     akey: Vec<u8>,
     bytes: Vec<u8>,
     found: Vec<u8>,
-    pub(super) run: Run,
+    pub(super) run: ObjectRun,
 }
 
 impl<'a, S: ObjectStore> Mixer<'a, S> {
@@ -151,13 +143,13 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         (test, mix): (&'a ObjectTest, ObjectMix),
         (before, streams): (u64, Streams),
     ) -> Self {
-        let known = usize::try_from(before).unwrap_or(usize::MAX);
+        let known = local(before);
         if session.writes.len() < known {
             session.writes.resize(known, BEFORE);
         }
         let mut akey = Vec::with_capacity(32);
         session.names.akey(0, 0, &mut akey);
-        let bytes = vec![0; usize::try_from(test.size.0).unwrap_or(usize::MAX)];
+        let bytes = vec![0; local(test.size.0)];
         Self {
             test,
             mix,
@@ -174,12 +166,110 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
             akey,
             found: bytes.clone(),
             bytes,
-            run: Run::default(),
+            run: ObjectRun::default(),
             session,
         }
     }
 
-    fn next(&mut self) -> Option<StoreOp> {
+    /// Number of a key's last write; 0 where it was punched, or never written.
+    fn written(&self, key: u64) -> u32 {
+        let place = local(key);
+        self.session.writes.get(place).copied().unwrap_or_default()
+    }
+
+    fn is_there(&self, key: u64) -> bool {
+        self.written(key) > 0
+    }
+
+    fn at(&self, key: u64) -> At {
+        let objects = self.session.work.layout.objects;
+        At {
+            object: key % objects,
+            dkey: key / objects,
+            ..At::default()
+        }
+    }
+
+    fn fail(&mut self, error: &ObjectError) {
+        let object = self.at(self.key).object;
+        let keys = (&self.dkey[..], &self.akey[..]);
+        let failure = self.session.failure(object, keys, error);
+        self.run.failure.get_or_insert(failure);
+    }
+
+    fn put(&mut self) -> Result<(), ObjectError> {
+        let mut done = self.put_once();
+        if matches!(&done, Err(full) if full.code == ObjectCode::NoSpace) {
+            // Versions that nobody reads make room; the update that needs it waits for them.
+            let (container, all) = (self.session.container, self.session.all_epochs());
+            let freed = self.session.store.aggregate(container, all)?;
+            add_freed(&mut self.run, freed);
+            done = self.put_once();
+        }
+        let _ = done?;
+        self.set(self.write);
+        Ok(())
+    }
+
+    fn put_once(&mut self) -> Result<u64, ObjectError> {
+        let (none, epoch) = (Conditions::NONE, self.session.next_epoch());
+        let extent = [extent(self.session, self.test, At::default())];
+        let iods = [iod(self.session, self.test, &self.akey, &extent)];
+        let object = self.at(self.key).object;
+        let place = self.session.key(object, &self.dkey);
+        let store = &mut self.session.store;
+        let ticket = store.update(place, &iods, epoch, none, &self.bytes)?;
+        self.session.settled(ticket)
+    }
+
+    /// Remembers the last write of the present key.
+    fn set(&mut self, write: u32) {
+        let place = local(self.key);
+        match self.session.writes.get_mut(place) {
+            Some(last) => *last = write,
+            None => self.session.writes.push(write),
+        }
+    }
+
+    fn punch(&mut self) -> Result<(), ObjectError> {
+        let object = self.session.names.object(self.at(self.key).object);
+        let (container, epoch) = (self.session.container, self.session.next_epoch());
+        let (scope, none) = (PunchScope::Dkey(&self.dkey), Conditions::NONE);
+        let store = &mut self.session.store;
+        let ticket = store.punch(container, object, scope, epoch, none)?;
+        let _ = self.session.settled(ticket)?;
+        self.set(0);
+        Ok(())
+    }
+
+    /// Reads a value, which is there if the key was written and not punched since.
+    fn get(&mut self, key: u64) -> Result<(), ObjectError> {
+        let (none, epoch) = (Conditions::NONE, self.session.epoch);
+        let extent = [extent(self.session, self.test, At::default())];
+        let mut iods = [iod(self.session, self.test, &self.akey, &extent)];
+        let object = self.at(key).object;
+        let place = self.session.key(object, &self.dkey);
+        let store = &mut self.session.store;
+        let ticket = store.fetch(place, &mut iods, epoch, none, &mut self.found)?;
+        let mut found = self.session.settled(ticket)?;
+        if let Ticket::Waits(number) = ticket {
+            let store = &mut self.session.store;
+            found = store.receive(number, &mut iods, &mut self.found)?;
+        }
+        let expected = u64::from(self.is_there(key)) * self.test.size.0;
+        if found == expected {
+            return Ok(());
+        }
+        let why = format!("{found} bytes are stored where {expected} were written");
+        match found {
+            0 => ObjectCode::NonExist.fail(why),
+            _ => ObjectCode::Mismatch.fail(why),
+        }
+    }
+}
+
+impl<S: ObjectStore> StoreWork for Mixer<'_, S> {
+    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
         if self.run.failure.is_some() || self.left == 0 {
             return None;
         }
@@ -219,27 +309,8 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         Some(self.op)
     }
 
-    /// Number of a key's last write; 0 where it was punched, or never written.
-    fn written(&self, key: u64) -> u32 {
-        let place = usize::try_from(key).unwrap_or(usize::MAX);
-        self.session.writes.get(place).copied().unwrap_or_default()
-    }
-
-    fn is_there(&self, key: u64) -> bool {
-        self.written(key) > 0
-    }
-
-    fn at(&self, key: u64) -> At {
-        let objects = self.session.work.layout.objects;
-        At {
-            object: key % objects,
-            dkey: key / objects,
-            ..At::default()
-        }
-    }
-
     /// Makes key and bytes of the present operation.
-    fn prepare(&mut self) {
+    fn prepare(&mut self, _slot: u32) {
         let at = self.at(self.key);
         self.session.names.dkey(at.dkey, 0, &mut self.dkey);
         if matches!(self.drawn, UPDATE | MODIFY | INSERT) {
@@ -249,8 +320,7 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         }
     }
 
-    /// The call; bytes that moved, or a code below 0.
-    fn call(&mut self) -> i64 {
+    fn call(&mut self, _slot: u32) -> Option<i64> {
         let done = match self.drawn {
             UPDATE | INSERT => self.put(),
             FETCH => self.get(self.key),
@@ -267,101 +337,16 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
             Ok(()) => self.run.hits += 1,
             Err(error) => {
                 self.fail(&error);
-                return -i64::from(error.code.number());
+                return Some(-i64::from(error.code.number()));
             }
         }
-        self.run.bytes += u64::from(self.op.length);
-        i64::from(self.op.length)
-    }
-
-    fn fail(&mut self, error: &ObjectError) {
-        let object = self.at(self.key).object;
-        let keys = (&self.dkey[..], &self.akey[..]);
-        let failure = self.session.failure(object, keys, error);
-        self.run.fail(failure);
-    }
-
-    fn put(&mut self) -> Result<(), ObjectError> {
-        let mut done = self.put_once();
-        if matches!(&done, Err(full) if full.code == ObjectCode::NoSpace) {
-            // Versions that nobody reads make room; the update that needs it waits for them.
-            let (container, all) = (self.session.container, self.session.all_epochs());
-            let freed = self.session.store.aggregate(container, all)?;
-            self.run.freed(freed);
-            done = self.put_once();
-        }
-        let _ = done?;
-        self.set(self.write);
-        Ok(())
-    }
-
-    fn put_once(&mut self) -> Result<u64, ObjectError> {
-        let (none, epoch) = (Conditions::NONE, self.session.next_epoch());
-        let extent = [extent(self.session, self.test, At::default())];
-        let iods = [iod(self.session, self.test, &self.akey, &extent)];
-        let object = self.at(self.key).object;
-        let place = self.session.key(object, &self.dkey);
-        let store = &mut self.session.store;
-        let ticket = store.update(place, &iods, epoch, none, &self.bytes)?;
-        self.session.settled(ticket)
-    }
-
-    /// Remembers the last write of the present key.
-    fn set(&mut self, write: u32) {
-        let place = usize::try_from(self.key).unwrap_or(usize::MAX);
-        match self.session.writes.get_mut(place) {
-            Some(last) => *last = write,
-            None => self.session.writes.push(write),
-        }
-    }
-
-    fn punch(&mut self) -> Result<(), ObjectError> {
-        let object = self.session.names.object(self.at(self.key).object);
-        let (container, epoch) = (self.session.container, self.session.next_epoch());
-        let (scope, none) = (PunchScope::Dkey(&self.dkey), Conditions::NONE);
-        let store = &mut self.session.store;
-        let ticket = store.punch(container, object, scope, epoch, none)?;
-        let _ = self.session.settled(ticket)?;
-        self.set(0);
-        Ok(())
-    }
-
-    /// Reads a value, which is there if the key was written and not punched since.
-    fn get(&mut self, key: u64) -> Result<(), ObjectError> {
-        let (none, epoch) = (Conditions::NONE, self.session.epoch);
-        let extent = [extent(self.session, self.test, At::default())];
-        let mut iods = [iod(self.session, self.test, &self.akey, &extent)];
-        let object = self.at(key).object;
-        let place = self.session.key(object, &self.dkey);
-        let store = &mut self.session.store;
-        let ticket = store.fetch(place, &mut iods, epoch, none, &mut self.found)?;
-        let mut found = self.session.settled(ticket)?;
-        if let Ticket::Waits(number) = ticket {
-            found = self
-                .session
-                .store
-                .receive(number, &mut iods, &mut self.found)?;
-        }
-        let expected = if self.is_there(key) {
-            self.test.size.0
-        } else {
-            0
-        };
-        if found == expected {
-            return Ok(());
-        }
-        let why = format!("{found} bytes are stored where {expected} were written");
-        let code = if found == 0 {
-            ObjectCode::NonExist
-        } else {
-            ObjectCode::Mismatch
-        };
-        Err(ObjectError::new(code, why))
+        self.run.bytes.0 += u64::from(self.op.length);
+        Some(i64::from(self.op.length))
     }
 
     /// Holds a value that a fetch read against the last one of its key.
-    fn compare(&mut self) {
-        if self.drawn != FETCH || self.op.length == 0 {
+    fn compare(&mut self, _slot: u32, whole: bool) {
+        if !whole || self.drawn != FETCH || self.op.length == 0 {
             return;
         }
         let (at, contents) = (self.at(self.key), &self.session.contents);
@@ -375,57 +360,8 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
         };
         if let Some(byte) = place {
             let why = format!("byte {byte} of the value is not the one that was written");
-            self.fail(&ObjectError::new(ObjectCode::Mismatch, why));
+            self.fail(&ObjectCode::Mismatch.error(why));
         }
         self.found.fill(0);
-    }
-}
-
-/// The store as the loop calls it.
-pub(super) struct MixedCalls<'w, 'a, S: ObjectStore>(pub(super) &'w RefCell<Mixer<'a, S>>);
-
-impl<'w, 'a, S: ObjectStore> Engine for MixedCalls<'w, 'a, S> {
-    type Op = StoreOp;
-    type Setup = &'w RefCell<Mixer<'a, S>>;
-    const INLINE: bool = true;
-
-    fn attach(setup: Self::Setup) -> io::Result<Self> {
-        Ok(Self(setup))
-    }
-
-    #[inline]
-    fn submit(&mut self, _slot: u32, _op: &StoreOp) -> Submit {
-        Submit::Done(self.0.borrow_mut().call())
-    }
-}
-
-/// The operations of a mix.
-pub(super) struct Drawn<'w, 'a, S: ObjectStore, const CHECKS: bool>(
-    pub(super) &'w RefCell<Mixer<'a, S>>,
-);
-
-impl<S: ObjectStore, const CHECKS: bool> Source for Drawn<'_, '_, S, CHECKS> {
-    type Op = StoreOp;
-    const CHECKS: bool = CHECKS;
-
-    #[inline]
-    fn next(&mut self, _slot: u32) -> Option<StoreOp> {
-        self.0.borrow_mut().next()
-    }
-
-    #[inline]
-    fn prepare(&mut self, _slot: u32, _op: &StoreOp) {
-        self.0.borrow_mut().prepare();
-    }
-
-    fn completed(&mut self, _slot: u32, _op: &StoreOp, whole: bool) {
-        if whole {
-            self.0.borrow_mut().compare();
-        }
-    }
-
-    /// Making keys and bytes takes as long as many a call.
-    fn prepare_is_timed(&self) -> bool {
-        true
     }
 }

@@ -3,6 +3,13 @@
 //!
 //! In: an [`ObjectWorkload`]. Out: phases with latencies, and an [`ObjectOutcome`] with what each test did.
 
+/// Texts of what is so.
+macro_rules! reasons {
+    ($($is:expr => $why:expr;)*) => {
+        [$($is.then(|| String::from($why))),*].into_iter().flatten().collect::<Vec<_>>()
+    };
+}
+
 mod check;
 mod key_draws;
 mod keys;
@@ -20,12 +27,12 @@ use std::time::Duration;
 
 use weir_run::generate::Streams;
 use weir_run::{
-    Engine, JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome,
-    Runner, SeriesEnd, WorkerContext, failure,
+    JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
+    SeriesEnd, WorkerContext, failure,
 };
 use weir_schema::{
     ErrorCode, Failure, JobResult, Load, OBJECT_KINDS, ObjectAction, ObjectEngine, ObjectOutcome,
-    ObjectRank, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Warning, Workload,
+    ObjectRank, ObjectRun, ObjectTest, ObjectWorkload, Outcome, Pacing, Stage, Warning, Workload,
 };
 use weir_units::Nanos;
 use weir_world::Collectives as _;
@@ -33,12 +40,12 @@ use weir_world::Collectives as _;
 use crate::daos::{self, DaosPool, DaosStore};
 use crate::disk::DiskStore;
 use crate::mem::MemStore;
+use crate::prelude::*;
 use crate::remote::{Dial, RemoteSetup, RemoteStore};
-use crate::{ObjectCode, ObjectError, ObjectStore, PoolSpec, StoreUuid};
 use check::{no_directory, waits, wrong};
-use load::{Calls, Places, StoreOp, Walk};
-use mix::{Drawn, MixedCalls, Mixer, keys_before, starts};
-use session::{Run, Session, code_of, random_uuid};
+use load::{Calls, Places, StoreWork, Walk};
+use mix::{Mixer, keys_before, starts};
+use session::{Session, code_of, random_uuid};
 pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
@@ -68,21 +75,18 @@ impl<D: Dial> Runner for ObjectRunner<D> {
             return Vec::new();
         };
         let wrong = wrong(work).into_iter();
-        let mut wrong: Vec<Failure> = wrong.map(|why| failure("plan", None, why)).collect();
+        let mut wrong: Vec<Failure> = wrong.map(|why| Failure::new("plan", why)).collect();
         wrong.extend(no_directory(work, context.directory));
         if work.engine == ObjectEngine::Daos && wrong.is_empty() {
-            wrong.extend(daos::lacks().map(|why| failure("missing", None, why)));
+            wrong.extend(daos::lacks().map(|why| Failure::new("missing", why)));
         }
         wrong
     }
 
     fn prepare(&self, context: &JobContext<'_>) -> Result<PreparedJob, Failure> {
         let Workload::ObjectStore(work) = &context.job.workload else {
-            return Err(failure(
-                "plan",
-                None,
-                "this workload is none of an object store",
-            ));
+            let why = "this workload is none of an object store";
+            return Err(Failure::new("plan", why));
         };
         Ok(PreparedJob::Ranks(Arc::new(StoreJob {
             work: work.as_ref().clone(),
@@ -128,10 +132,8 @@ impl<D: Dial> StoreJob<D> {
         self.on(control, shared.or(Some([0; 16])), |spec| {
             let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
             let about = store.about();
-            if self.work.pool.is_some() && spec.uuid != Some(about.pool) {
-                let why = "the server has another pool";
-                return Err(ObjectError::new(ObjectCode::NonExist, why));
-            }
+            refuse!(self.work.pool.is_some() && spec.uuid != Some(about.pool) => NonExist,
+                "the server has another pool");
             spec.uuid = Some(about.pool);
             spec.durability = about.durability;
             spec.path = None;
@@ -173,9 +175,8 @@ impl<D: Dial> StoreJob<D> {
         if is_open {
             ended = self.tests(control, &targets, &mut described).err();
         }
-        let sessions = targets
-            .iter()
-            .filter_map(|target| lock(&target.session).take());
+        let targets = targets.iter();
+        let sessions = targets.filter_map(|target| lock(&target.session).take());
         let closed = sessions.map(Session::close).fold(Ok(()), Result::and);
         let mut outcome = RankOutcome {
             is_whole: ended.is_none(),
@@ -204,7 +205,7 @@ fn far(nodes: Option<(u32, u32)>) -> Option<Warning> {
 }
 
 fn gone() -> Failure {
-    failure("object", None, "no store")
+    Failure::new("object", "no store")
 }
 
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -212,14 +213,11 @@ fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// Outcomes of the targets of all ranks, at the first one; why some are missing.
-fn gathered(
-    control: &RankControl<'_>,
-    mine: Vec<ObjectRank>,
-) -> (Vec<ObjectRank>, Option<Failure>) {
+fn gathered(control: &RankControl<'_>, own: Vec<ObjectRank>) -> (Vec<ObjectRank>, Option<Failure>) {
     if control.world.size() == 1 {
-        return (mine, None);
+        return (own, None);
     }
-    let text = serde_json::to_vec(&mine).unwrap_or_default();
+    let text = serde_json::to_vec(&own).unwrap_or_default();
     let why = match control.world.gather(&text, GATHERING) {
         Ok(Some(texts)) => {
             let ranks = texts.iter().map(|text| serde_json::from_slice(text));
@@ -232,8 +230,8 @@ fn gathered(
         Err(why) => why.to_string(),
     };
     let why = format!("what other ranks measured did not arrive: {why}");
-    let first = mine.into_iter().filter(|mine| mine.rank == 0);
-    (first.collect(), Some(failure("rank", None, why)))
+    let first = own.into_iter().filter(|own| own.rank == 0);
+    (first.collect(), Some(Failure::new("rank", why)))
 }
 
 impl<D: Dial> StoreJob<D> {
@@ -271,10 +269,16 @@ impl<D: Dial> StoreJob<D> {
                 let measured = control.phase(&phase);
                 let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
                 for (place, (target, rank)) in targets.iter().zip(&mut *described).enumerate() {
-                    let Some(run) = lock(&target.done).take() else {
+                    let Some(mut run) = lock(&target.done).take() else {
                         continue;
                     };
-                    let mut run = run.record(number, test.action, iteration);
+                    (run.test, run.iteration) = (number, iteration);
+                    test.action.name().clone_into(&mut run.name);
+                    if test.action.moves_values() {
+                        run.operations = run.hits + run.misses;
+                    }
+                    let failed = run.failure.iter().map(|why| (why.code.clone(), 1));
+                    run.errors = failed.collect();
                     if let Ok(measured) = &measured {
                         let is_waited = self.work.in_flight <= 1;
                         time(&mut run, (measured, place), (test.action, is_waited));
@@ -301,7 +305,7 @@ fn asked(prompt: &str) -> Result<(), Failure> {
         }
         if answers.read(&mut answer).map_err(failed)? == 0 {
             let why = "standard input ended before the test was answered by `y`";
-            return Err(failure("plan", None, why));
+            return Err(Failure::new("plan", why));
         }
     }
     Ok(())
@@ -309,7 +313,7 @@ fn asked(prompt: &str) -> Result<(), Failure> {
 
 /// Puts the times of a worker in a phase to what the test did in it.
 fn time(
-    run: &mut weir_schema::ObjectRun,
+    run: &mut ObjectRun,
     (measured, worker): (&JobResult, usize),
     (action, is_waited): (ObjectAction, bool),
 ) {
@@ -352,7 +356,7 @@ fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
 /// A store, and what its worker did in the last phase.
 struct Target<S> {
     session: Mutex<Option<Session<S>>>,
-    done: Mutex<Option<Run>>,
+    done: Mutex<Option<ObjectRun>>,
 }
 
 type Targets<S> = Arc<Vec<Target<S>>>;
@@ -377,9 +381,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
     }
 
     fn error_code(&self, number: i32) -> ErrorCode {
-        let all = ObjectCode::ALL.iter();
-        let mut same = all.filter(|code| i32::from(code.number()) == number.abs());
-        same.next().map_or(number.into(), |code| code_of(*code))
+        ObjectCode::of(number).map_or(number.into(), code_of)
     }
 
     fn work(&self, worker: &mut WorkerContext<'_>) -> Result<LoopStop, Failure> {
@@ -394,12 +396,7 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             worker.recorded_starts = starts(worker.job.load(), session.work.targets(), streams);
             let before = keys_before(&session.work, self.place);
             let mixer = RefCell::new(Mixer::new(session, (test, mix), (before, streams)));
-            let (plan, mut calls) = (worker.loop_plan(1), MixedCalls(&mixer));
-            let stop = if mix.verify {
-                worker.drive(&mut calls, &mut Drawn::<_, true>(&mixer), &plan)
-            } else {
-                worker.drive(&mut calls, &mut Drawn::<_, false>(&mixer), &plan)
-            };
+            let stop = drive::<_, false>(worker, &mixer, (1, mix.verify));
             (Ok(stop), mixer.into_inner().run)
         } else if test.action.moves_values() {
             let verifies = test.action == ObjectAction::Verify;
@@ -408,57 +405,42 @@ impl<S: ObjectStore> Prepared for TestWork<S> {
             } else {
                 1
             };
-            let walk = Walk::new(session, test, self.iteration, worker, slots);
-            let walk = RefCell::new(walk);
+            let walk = RefCell::new(Walk::new(session, test, self.iteration, worker, slots));
             let stop = if self.waits {
-                drive(
-                    worker,
-                    Calls::<_, true>::new(&walk),
-                    &walk,
-                    (slots, verifies),
-                )
+                drive::<_, true>(worker, &walk, (slots, verifies))
             } else {
-                drive(
-                    worker,
-                    Calls::<_, false>::new(&walk),
-                    &walk,
-                    (slots, verifies),
-                )
+                drive::<_, false>(worker, &walk, (slots, verifies))
             };
             (Ok(stop), walk.into_inner().run)
         } else {
-            let mut run = Run::default();
+            let mut run = ObjectRun::default();
             let stop = worker.walk(test.action.kind(), || {
-                run = walk::walk(session, test, self.iteration);
-                Ok((run.visited, run.bytes))
+                run = session.walk(test, self.iteration);
+                Ok((run.operations, run.bytes.0))
             });
             (stop, run)
         };
-        let failed = run.failure.as_ref().map(|why| {
-            let name = test.action.name();
-            let text = format!("{name}: {why}");
-            failure("object", None, text)
+        let failed = run.failure.as_ref();
+        let failed = failed.map(|why| {
+            let text = format!("{}: {why}", test.action.name());
+            Failure::new("object", text)
         });
         *lock(&target.done) = Some(run);
         failed.map_or(stop, Err)
     }
 }
 
-/// Carries out a walk, which verifies or not, with so many slots.
-fn drive<S, E>(
+/// Carries operations out, which are verified or not, with so many slots.
+fn drive<W: StoreWork, const WAITS: bool>(
     worker: &mut WorkerContext<'_>,
-    mut calls: E,
-    walk: &RefCell<Walk<'_, S>>,
+    work: &RefCell<W>,
     (slots, verifies): (u32, bool),
-) -> LoopStop
-where
-    S: ObjectStore,
-    E: Engine<Op = StoreOp>,
-{
+) -> LoopStop {
     let plan = worker.loop_plan(slots);
+    let mut calls = Calls::<_, WAITS>::new(work);
     if verifies {
-        worker.drive(&mut calls, &mut Places::<_, true>(walk), &plan)
+        worker.drive(&mut calls, &mut Places::<_, true>(work), &plan)
     } else {
-        worker.drive(&mut calls, &mut Places::<_, false>(walk), &plan)
+        worker.drive(&mut calls, &mut Places::<_, false>(work), &plan)
     }
 }

@@ -2,24 +2,21 @@
 //!
 //! In: the workload, the number of the rank. Out: a [`Session`], or why there is none.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use weir_run::failure;
+use weir_run::generate::rng::GOLDEN;
 use weir_schema::{
-    ErrorCode, Failure, ObjectAction, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
-    ObjectKeys, ObjectMix, ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
+    ErrorCode, Failure, ObjectAction, ObjectEngine, ObjectFailure, ObjectKey, ObjectKeys,
+    ObjectPrefault, ObjectRank, ObjectRun, ObjectWorkload,
 };
 use weir_sys::device::path_facts;
 use weir_sys::{Tree, token};
-use weir_units::{Bytes, Nanos};
+use weir_units::Nanos;
 
 use super::keys::{Contents, Names};
-use crate::{
-    ContainerId, ContainerMode, Durability, Epoch, EpochRange, KeyAt, ObjectCode, ObjectError,
-    ObjectStore, PoolMode, PoolSpec, Prefault, StoreUuid, Ticket,
-};
+use crate::prelude::*;
 use crate::{disk, mem};
 
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
@@ -43,60 +40,11 @@ pub(super) struct Session<S> {
     empties: bool,
 }
 
-/// One iteration of a test.
-#[derive(Debug, Default)]
-pub(super) struct Run {
-    pub(super) visited: u64,
-    pub(super) bytes: u64,
-    pub(super) hits: u64,
-    pub(super) misses: u64,
-    /// Time of its calls, where each was timed by itself.
-    pub(super) busy_ns: u64,
-    pub(super) truncated_us: u64,
-    pub(super) freed_versions: u64,
-    pub(super) freed_bytes: u64,
-    pub(super) greatest_dkey: Option<u64>,
-    pub(super) extent_end: Option<u64>,
-    pub(super) listed: Vec<u32>,
-    pub(super) keys: Vec<ObjectKeys>,
-    pub(super) failure: Option<ObjectFailure>,
-}
-
-impl Run {
-    /// Keeps the first failure.
-    pub(super) fn fail(&mut self, failure: ObjectFailure) {
-        self.failure.get_or_insert(failure);
-    }
-
-    /// As it stands in the result, without its times.
-    pub(super) fn record(self, test: u32, action: ObjectAction, iteration: u32) -> ObjectRun {
-        let operations = if action.moves_values() {
-            self.hits + self.misses
-        } else {
-            self.visited
-        };
-        let failed = self.failure.iter().map(|why| (why.code.clone(), 1));
-        ObjectRun {
-            test,
-            name: action.name().to_owned(),
-            iteration,
-            busy_ns: Nanos(self.busy_ns),
-            truncated_us: self.truncated_us,
-            operations,
-            bytes: Bytes(self.bytes),
-            hits: self.hits,
-            misses: self.misses,
-            freed_versions: self.freed_versions,
-            freed_bytes: Bytes(self.freed_bytes),
-            greatest_dkey: self.greatest_dkey,
-            extent_end: self.extent_end,
-            listed: self.listed,
-            errors: failed.collect(),
-            failure: self.failure,
-            keys: self.keys,
-            ..ObjectRun::default()
-        }
-    }
+/// Adds what a pass dropped.
+pub(super) fn add_freed(run: &mut ObjectRun, freed: FreedVersions) {
+    run.operations += freed.visited;
+    run.freed_versions += freed.versions;
+    run.freed_bytes.0 += freed.bytes;
 }
 
 /// A code as results have it.
@@ -106,16 +54,14 @@ pub(super) fn code_of(code: ObjectCode) -> ErrorCode {
 
 /// The failure of a job by an error of its store.
 pub(super) fn failed(error: &ObjectError) -> Failure {
-    failure("object", None, error.to_string())
+    Failure::new("object", error.to_string())
 }
 
 /// Bytes of the pool that all updates of the tests take.
 pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
-    let updates = work
-        .tests
-        .iter()
-        .filter(|test| test.action == ObjectAction::Update);
-    let bytes = updates.map(|test| {
+    let tests = work.tests.iter();
+    let bytes = tests.filter(|test| test.action == ObjectAction::Update);
+    let bytes = bytes.map(|test| {
         let values = work.planned_operations(test).unwrap_or(u64::MAX);
         match work.engine {
             ObjectEngine::Disk => disk::footprint(values, test.size.0, KEY_BYTES),
@@ -138,48 +84,29 @@ fn written_bytes(work: &ObjectWorkload) -> u64 {
 
 /// A UUID of its usual form, in bytes.
 pub fn uuid_of(text: &str) -> Option<StoreUuid> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
-    let is_formed = text.len() == 36
-        && [8, 13, 18, 23]
-            .iter()
-            .all(|at| text.as_bytes()[*at] == b'-')
-        && digits.len() == 32;
-    if !is_formed {
-        return None;
-    }
-    let mut uuid = [0; 16];
-    for (byte, pair) in uuid.iter_mut().zip(digits.chunks(2)) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(uuid)
+    let parts: Vec<&str> = text.split('-').collect();
+    let is_formed = parts.iter().map(|part| part.len()).eq([8, 4, 4, 4, 12]);
+    let number = u128::from_str_radix(&parts.concat(), 16).ok()?;
+    (is_formed && !text.starts_with('+')).then(|| number.to_be_bytes())
 }
 
 /// A UUID in its usual form.
 pub fn uuid_text(uuid: &StoreUuid) -> String {
-    let mut text = String::with_capacity(36);
-    for (place, byte) in uuid.iter().enumerate() {
-        if matches!(place, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        // Writing to a text does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digits = format!("{:032x}", u128::from_be_bytes(*uuid));
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
+    parts.map(|part| &digits[part]).join("-")
 }
 
 pub(super) fn random_uuid() -> Result<StoreUuid, Failure> {
-    let mut uuid = token::nonce().map_err(|why| failure("object", None, why.to_string()))?;
+    let mut uuid = token::nonce().map_err(|why| Failure::new("object", why.to_string()))?;
     uuid[6] = (uuid[6] & 0x0f) | 0x40;
     uuid[8] = (uuid[8] & 0x3f) | 0x80;
     Ok(uuid)
 }
 
 fn named_uuid(text: Option<&str>) -> Result<Option<StoreUuid>, Failure> {
-    text.map(|text| {
-        uuid_of(text).ok_or_else(|| failure("plan", None, format!("{text} is no UUID")))
-    })
-    .transpose()
+    text.map(|text| uuid_of(text).ok_or_else(|| Failure::new("plan", format!("{text} is no UUID"))))
+        .transpose()
 }
 
 /// The pool of a rank, as the workload asks for it; at the durability that its place may have.
@@ -187,12 +114,12 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     // A pool of daos is a label as well, and no file.
     let is_far = work.engine == ObjectEngine::Daos;
     let wanted = named_uuid(work.pool.as_deref().filter(|_| !is_far))?;
-    let is_in_memory = work.durability == Some(ObjectDurability::None);
+    let is_in_memory = work.durability == Some(Durability::None);
     let path = (!is_in_memory && !is_far).then(|| directory.join(work.pool_file(rank)));
     Ok(PoolSpec {
         durability: match (&path, work.durability) {
             (None, _) => Durability::None,
-            (_, Some(ObjectDurability::Process)) => Durability::Process,
+            (_, Some(Durability::Process)) => Durability::Process,
             _ => Durability::Power,
         },
         path,
@@ -214,14 +141,6 @@ fn file_system(file: &Path) -> Option<String> {
     Some(facts.file_system?.fs_type)
 }
 
-fn level(durability: Durability) -> ObjectDurability {
-    match durability {
-        Durability::None => ObjectDurability::None,
-        Durability::Process => ObjectDurability::Process,
-        Durability::Power => ObjectDurability::Power,
-    }
-}
-
 /// The part of the work that falls to a target: as many distribution keys lie between two of its own as
 /// there are other targets.
 fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
@@ -236,15 +155,9 @@ fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
     part.pool_bytes.0 /= u64::from(all);
     part.path_end = format!(".{target}{}", work.path_end);
     for test in &mut part.tests {
-        if let Some(dkeys) = &mut test.dkeys {
-            share(dkeys);
-        }
-        if let ObjectAction::Mix(ObjectMix {
-            operations: Some(operations),
-            ..
-        }) = &mut test.action
-        {
-            share(operations);
+        test.dkeys.iter_mut().for_each(share);
+        if let ObjectAction::Mix(mix) = &mut test.action {
+            mix.operations.iter_mut().for_each(share);
         }
     }
     part
@@ -271,7 +184,7 @@ impl<S: ObjectStore> Session<S> {
             // Of servers it is they that are missing, or refuse.
             let is_missing = why.code == ObjectCode::NonExist || !work.servers.is_empty();
             let cause = if is_missing { "missing" } else { "object" };
-            failure(cause, None, format!("{place}: {why}"))
+            Failure::new(cause, format!("{place}: {why}"))
         };
         let started = Instant::now();
         let mut opened = open(&mut spec);
@@ -290,22 +203,17 @@ impl<S: ObjectStore> Session<S> {
         let file = spec.path.as_ref().map(|_| work.pool_file(rank));
         let made = spec.path.filter(|_| is_new);
         let named = named_uuid(work.container.as_deref())?;
-        let mode = if shared.is_some() {
-            ContainerMode::OpenOrCreate
-        } else if work.pool.is_none() || named.is_none() {
-            ContainerMode::Create
-        } else {
-            ContainerMode::Open
+        let mode = match (shared, &work.pool, named) {
+            (Some(_), ..) => ContainerMode::OpenOrCreate,
+            (_, Some(_), Some(_)) => ContainerMode::Open,
+            _ => ContainerMode::Create,
         };
         let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
-        let container = match store.container(uuid, mode) {
-            Ok(container) => container,
-            Err(why) => {
-                // The reason is told; the file is this run's own.
-                let _ = made.map(std::fs::remove_file);
-                return Err(failed(why));
-            }
-        };
+        let container = store.container(uuid, mode).map_err(|why| {
+            // The reason is told; the file is this run's own.
+            let _ = made.as_ref().map(std::fs::remove_file);
+            failed(why)
+        })?;
         let mut described = ObjectRank {
             rank,
             target,
@@ -313,47 +221,33 @@ impl<S: ObjectStore> Session<S> {
             pool: uuid_text(&spec.uuid.unwrap_or_default()),
             container: uuid_text(&uuid),
             file,
-            durability: level(spec.durability),
+            durability: spec.durability,
             setup_ns: Nanos(setup_ns),
             ..ObjectRank::default()
         };
         store.describe(container, &mut described);
-        let number = (seed, rank, target);
-        let mut session = Self::begun((whole, work), number, (store, container));
-        session.made = made;
-        session.empties = shared.is_some() && named.is_none() && rank == 0;
-        Ok((session, described))
-    }
-
-    /// An open store before the first test of a target's part of the whole work.
-    fn begun(
-        (whole, work): (&ObjectWorkload, &ObjectWorkload),
-        (seed, rank, target): (u64, u32, u32),
-        (store, container): (S, ContainerId),
-    ) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let now = now.unwrap_or_default();
-        let rank = u64::from(rank);
         let targets: (u64, u64) = (target.into(), whole.targets().into());
-        let number = rank * targets.1 + targets.0;
-        let seed = seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let first = rank.saturating_mul(work.layout.objects);
+        let number = u64::from(rank) * targets.1 + targets.0;
+        let seed = seed ^ number.wrapping_mul(GOLDEN);
+        let first = u64::from(rank).saturating_mul(work.layout.objects);
         let numbers = (seed, now.as_secs(), first);
-        Self {
+        let session = Self {
             names: Names::new(&whole.layout, work.class, targets, numbers),
             contents: Contents::new(work.payload, seed),
-            epoch: if S::OWN_EPOCHS {
-                Epoch::LATEST
-            } else {
-                Epoch(u64::try_from(now.as_nanos()).unwrap_or(u64::MAX / 2))
+            epoch: match u64::try_from(now.as_nanos()) {
+                _ if S::OWN_EPOCHS => Epoch::LATEST,
+                now => Epoch(now.unwrap_or(u64::MAX / 2)),
             },
             writes: Vec::new(),
             work: work.clone(),
             store,
             container,
-            made: None,
-            empties: false,
-        }
+            made,
+            empties: shared.is_some() && named.is_none() && rank == 0,
+        };
+        Ok((session, described))
     }
 
     /// The epoch of an update.
@@ -375,8 +269,7 @@ impl<S: ObjectStore> Session<S> {
                 return end.result;
             }
         }
-        let why = "the operation is not in flight";
-        Err(ObjectError::new(ObjectCode::NoHdl, why))
+        ObjectCode::NoHdl.fail("the operation is not in flight")
     }
 
     /// A distribution key of an object, by its number.
@@ -404,9 +297,19 @@ impl<S: ObjectStore> Session<S> {
         (dkey, akey): (&[u8], &[u8]),
         error: &ObjectError,
     ) -> ObjectFailure {
+        let object = self.names.object(object).to_string();
+        self.failure_at(object, self.shown_keys(dkey, akey), error)
+    }
+
+    pub(super) fn failure_at(
+        &self,
+        object: String,
+        keys: ObjectKeys,
+        error: &ObjectError,
+    ) -> ObjectFailure {
         ObjectFailure {
-            object: self.names.object(object).to_string(),
-            keys: self.shown_keys(dkey, akey),
+            object,
+            keys,
             epoch: self.epoch.0,
             code: code_of(error.code),
             text: error.message.clone().into_owned(),
@@ -417,22 +320,16 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         let mut emptied = Ok(0);
         if self.empties && self.work.engine != ObjectEngine::Echo {
-            let all = EpochRange {
-                after: Epoch(0),
-                upto: Epoch::LATEST,
-            };
-            let store = &mut self.store;
+            self.epoch = Epoch::LATEST;
+            let (all, store) = (self.all_epochs(), &mut self.store);
             let discarded = store.discard(self.container, all);
             emptied = discarded.and_then(|_| store.collect());
         }
         let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
-                failure(
-                    "object",
-                    why.raw_os_error(),
-                    format!("{}: {why}", file.display()),
-                )
+                let text = format!("{}: {why}", file.display());
+                failure("object", why.raw_os_error(), text)
             })?;
         }
         closed

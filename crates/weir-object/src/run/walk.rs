@@ -2,252 +2,196 @@
 //!
 //! In: a session, a test. Out: what was visited and found.
 
-use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectTest};
+use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectRun, ObjectTest};
 
 use super::keys::Ranges;
-use super::session::{Run, Session, code_of};
-use crate::{
-    Conditions, Epoch, EpochRange, FreedVersions, KeyQuery, ListAnchor, ListEntry, ListLevel,
-    ObjectCode, ObjectError, ObjectId, ObjectStore, PunchScope, QueryAnswer, RecordExtent,
-};
+use super::session::{Session, add_freed};
+use crate::prelude::*;
 
 /// Keys that are listed by one call.
 const KEYS_AT_ONCE: usize = 1024;
 /// Ids that a listing of objects gives by one call, as the reference has it.
 const IDS_AT_ONCE: usize = 8;
 
-type Walked<T> = Result<T, ObjectError>;
-
-/// Carries a test out.
-pub(super) fn walk<S: ObjectStore>(
-    session: &mut Session<S>,
-    test: &ObjectTest,
-    iteration: u64,
-) -> Run {
-    let mut run = Run::default();
-    let base = if test.keep_counter {
-        iteration * session.names.keys_each()
-    } else {
-        0
-    };
-    let ranges = Ranges::of(&session.work.layout, test);
-    let done = match test.action {
-        ObjectAction::Punch { dkeys } => punch(session, (ranges, base, dkeys), &mut run),
-        ObjectAction::Iterate {
-            visible,
-            shallow,
-            first,
-        } => iterate(session, (visible, shallow, first), &mut run),
-        ObjectAction::Query => query(session, base, &mut run),
-        ObjectAction::Aggregate { .. } => {
-            let all = session.all_epochs();
-            let freed = session.store.aggregate(session.container, all);
-            freed.map(|freed| run.freed(freed))
+impl<S: ObjectStore> Session<S> {
+    /// Carries a test out.
+    pub(super) fn walk(&mut self, test: &ObjectTest, iteration: u64) -> ObjectRun {
+        let mut run = ObjectRun::default();
+        let base = self.names.base(test, iteration);
+        let done = match test.action {
+            ObjectAction::Punch { dkeys } => {
+                let ranges = Ranges::of(&self.work.layout, test);
+                self.punch(ranges, base, dkeys, &mut run)
+            }
+            ObjectAction::Iterate { .. } => self.iterate(test.action, &mut run),
+            ObjectAction::Query => self.query(base, &mut run),
+            ObjectAction::Aggregate { .. } | ObjectAction::Discard { .. } => {
+                let discards = matches!(test.action, ObjectAction::Discard { .. });
+                let freed = self.store.pass(self.container, self.all_epochs(), discards);
+                freed.map(|freed| add_freed(&mut run, freed))
+            }
+            ObjectAction::Collect { .. } => self.collect(&mut run),
+            ObjectAction::ListObjects => self.list_objects(&mut run),
+            // Those are loops.
+            ObjectAction::Update
+            | ObjectAction::Fetch
+            | ObjectAction::Verify
+            | ObjectAction::Mix(_) => Ok(()),
+        };
+        if let Err(error) = done {
+            run.failure.get_or_insert(self.failure_of(&error));
         }
-        ObjectAction::Discard { .. } => {
-            let all = session.all_epochs();
-            let freed = session.store.discard(session.container, all);
-            freed.map(|freed| run.freed(freed))
+        run
+    }
+
+    fn failure_of(&self, error: &ObjectError) -> ObjectFailure {
+        let at = error.at.as_deref();
+        let object = at.map(|at| at.object.to_string()).unwrap_or_default();
+        let dkey = at.map(|at| self.names.shown_dkey(&at.dkey));
+        self.failure_at(object, ObjectKeys { dkey, akey: None }, error)
+    }
+
+    fn punch(&mut self, all: Ranges, base: u64, dkeys: bool, run: &mut ObjectRun) -> Result<()> {
+        let mut key = Vec::new();
+        let each = if dkeys { all.dkeys } else { 1 };
+        for number in 0..each {
+            self.names.dkey(number, base, &mut key);
+            for object in 0..all.objects {
+                let object = self.names.object(object);
+                let dkey = dkeys.then_some(PunchScope::Dkey(&key));
+                let scope = dkey.unwrap_or(PunchScope::Object);
+                let (container, epoch) = (self.container, self.next_epoch());
+                let (store, none) = (&mut self.store, Conditions::NONE);
+                let _ = store.punch(container, object, scope, epoch, none)?;
+                run.operations += 1;
+            }
         }
-        ObjectAction::Collect { .. } => collect(session, &mut run),
-        ObjectAction::ListObjects => list_objects(session, &mut run),
-        // Those are loops.
-        ObjectAction::Update
-        | ObjectAction::Fetch
-        | ObjectAction::Verify
-        | ObjectAction::Mix(_) => Ok(()),
-    };
-    if let Err(error) = done {
-        run.fail(failure(session, &error));
+        Ok(())
     }
-    run
-}
 
-fn failure<S: ObjectStore>(session: &Session<S>, error: &ObjectError) -> ObjectFailure {
-    let at = error.at.as_deref();
-    ObjectFailure {
-        object: at.map(|at| at.object.to_string()).unwrap_or_default(),
-        keys: ObjectKeys {
-            dkey: at.map(|at| session.names.shown_dkey(&at.dkey)),
-            akey: None,
-        },
-        epoch: session.epoch.0,
-        code: code_of(error.code),
-        text: error.message.clone().into_owned(),
-    }
-}
-
-fn punch<S: ObjectStore>(
-    session: &mut Session<S>,
-    (ranges, base, dkeys): (Ranges, u64, bool),
-    run: &mut Run,
-) -> Walked<()> {
-    let mut key = Vec::new();
-    let each = if dkeys { ranges.dkeys } else { 1 };
-    for number in 0..each {
-        session.names.dkey(number, base, &mut key);
-        for object in 0..ranges.objects {
-            let object = session.names.object(object);
-            let scope = if dkeys {
-                PunchScope::Dkey(&key)
-            } else {
-                PunchScope::Object
-            };
-            let (container, epoch) = (session.container, session.next_epoch());
-            let _ = session
-                .store
-                .punch(container, object, scope, epoch, Conditions::NONE)?;
-            run.visited += 1;
-        }
-    }
-    Ok(())
-}
-
-/// Keys of a level.
-fn keys<S: ObjectStore>(
-    session: &mut Session<S>,
-    level: ListLevel<'_>,
-    anchor: &mut ListAnchor,
-) -> Walked<Vec<Vec<u8>>> {
-    let mut found = Vec::new();
-    let (container, epoch) = (session.container, session.epoch);
-    session
-        .store
-        .list(container, level, epoch, anchor, &mut |entry| {
+    /// Keys of a level.
+    fn keys(&mut self, level: ListLevel<'_>, anchor: &mut ListAnchor) -> Result<Vec<Vec<u8>>> {
+        let mut found = Vec::new();
+        let visit = &mut |entry: ListEntry<'_>| {
             if let ListEntry::Key(key) = entry {
                 found.push(key.to_vec());
             }
             found.len() < KEYS_AT_ONCE
-        })?;
-    Ok(found)
-}
+        };
+        let (container, epoch) = (self.container, self.epoch);
+        self.store.list(container, level, epoch, anchor, visit)?;
+        Ok(found)
+    }
 
-fn iterate<S: ObjectStore>(
-    session: &mut Session<S>,
-    (visible, shallow, first): (bool, bool, bool),
-    run: &mut Run,
-) -> Walked<()> {
-    let objects: Vec<ObjectId> = session.names.objects.clone();
-    let objects = if first { &objects[..1] } else { &objects[..] };
-    for object in objects {
-        let mut anchor = ListAnchor::default();
-        while !anchor.done {
-            for dkey in keys(session, ListLevel::Dkeys(*object), &mut anchor)? {
-                run.visited += 1;
-                if !shallow {
-                    below(session, (*object, &dkey, visible), run)?;
+    fn iterate(&mut self, action: ObjectAction, run: &mut ObjectRun) -> Result<()> {
+        let ObjectAction::Iterate {
+            visible,
+            shallow,
+            first,
+        } = action
+        else {
+            return Ok(());
+        };
+        let most = if first { 1 } else { usize::MAX };
+        for object in self.names.objects.clone().into_iter().take(most) {
+            let mut anchor = ListAnchor::default();
+            while !anchor.done {
+                for dkey in self.keys(ListLevel::Dkeys(object), &mut anchor)? {
+                    run.operations += 1;
+                    if !shallow {
+                        self.below(object, &dkey, visible, run)?;
+                    }
                 }
             }
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn below<S: ObjectStore>(
-    session: &mut Session<S>,
-    (object, dkey, visible): (ObjectId, &[u8], bool),
-    run: &mut Run,
-) -> Walked<()> {
-    let mut anchor = ListAnchor::default();
-    while !anchor.done {
-        for akey in keys(session, ListLevel::Akeys(object, dkey), &mut anchor)? {
-            let level = if visible {
-                ListLevel::Visible(object, dkey, &akey)
-            } else {
-                ListLevel::Versions(object, dkey, &akey)
-            };
-            let mut within = ListAnchor::default();
-            let (container, epoch) = (session.container, session.epoch);
-            while !within.done {
-                session
-                    .store
-                    .list(container, level, epoch, &mut within, &mut |_| {
-                        run.hits += 1;
-                        true
-                    })?;
+    fn below(
+        &mut self,
+        id: ObjectId,
+        dkey: &[u8],
+        visible: bool,
+        run: &mut ObjectRun,
+    ) -> Result<()> {
+        let mut anchor = ListAnchor::default();
+        while !anchor.done {
+            for akey in self.keys(ListLevel::Akeys(id, dkey), &mut anchor)? {
+                let versions = ListLevel::Versions(id, dkey, &akey);
+                let level = [versions, ListLevel::Visible(id, dkey, &akey)][usize::from(visible)];
+                let mut within = ListAnchor::default();
+                let (container, epoch) = (self.container, self.epoch);
+                let visit = &mut |_: ListEntry<'_>| {
+                    run.hits += 1;
+                    true
+                };
+                while !within.done {
+                    self.store
+                        .list(container, level, epoch, &mut within, visit)?;
+                }
+                run.operations += 1;
             }
-            run.visited += 1;
         }
+        Ok(())
     }
-    Ok(())
-}
 
-fn query<S: ObjectStore>(session: &mut Session<S>, base: u64, run: &mut Run) -> Walked<()> {
-    let what = KeyQuery::MAX.with(KeyQuery::DKEY).with(KeyQuery::EXTENT);
-    for object in session.names.objects.clone() {
-        let mut answer = QueryAnswer::default();
-        session.names.akey(0, base, &mut answer.akey);
-        run.visited += 1;
-        let (container, epoch) = (session.container, session.epoch);
-        match session
-            .store
-            .query(container, object, what, epoch, &mut answer)
-        {
-            Ok(()) => {
-                run.hits += 1;
-                let dkey = <[u8; 8]>::try_from(&answer.dkey[..]).map(u64::from_le_bytes);
-                run.greatest_dkey = run.greatest_dkey.max(dkey.ok());
-                let RecordExtent { index, count } = answer.extent;
-                run.extent_end = run.extent_end.max(Some(index + count));
+    fn query(&mut self, base: u64, run: &mut ObjectRun) -> Result<()> {
+        let what = KeyQuery::MAX.with(KeyQuery::DKEY).with(KeyQuery::EXTENT);
+        for object in self.names.objects.clone() {
+            let mut answer = QueryAnswer::default();
+            self.names.akey(0, base, &mut answer.akey);
+            run.operations += 1;
+            let (container, epoch) = (self.container, self.epoch);
+            let found = self
+                .store
+                .query(container, object, what, epoch, &mut answer);
+            match found {
+                Ok(()) => {
+                    run.hits += 1;
+                    let dkey = <[u8; 8]>::try_from(&answer.dkey[..]).map(u64::from_le_bytes);
+                    run.greatest_dkey = run.greatest_dkey.max(dkey.ok());
+                    run.extent_end = run.extent_end.max(Some(range(answer.extent).1));
+                }
+                Err(error) if error.code == ObjectCode::NonExist => run.misses += 1,
+                Err(error) => return Err(error),
             }
-            Err(error) if error.code == ObjectCode::NonExist => run.misses += 1,
-            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Frees what was put off, until nothing is left.
+    fn collect(&mut self, run: &mut ObjectRun) -> Result<()> {
+        loop {
+            let bytes = self.store.collect()?;
+            run.operations += 1;
+            run.freed_bytes.0 += bytes;
+            if bytes == 0 {
+                return Ok(());
+            }
         }
     }
-    Ok(())
-}
 
-/// Frees what was put off, until nothing is left.
-fn collect<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()> {
-    loop {
-        let bytes = session.store.collect()?;
-        run.freed(FreedVersions {
-            visited: 1,
-            versions: 0,
-            bytes,
-        });
-        if bytes == 0 {
-            return Ok(());
-        }
-    }
-}
-
-fn list_objects<S: ObjectStore>(session: &mut Session<S>, run: &mut Run) -> Walked<()> {
-    let (container, epoch) = (session.container, session.epoch);
-    let epoch = session.store.snapshot(container, epoch)?;
-    let mut anchor = ListAnchor::default();
-    while !anchor.done {
-        let mut count = 0;
-        session.store.list(
-            container,
-            ListLevel::Objects,
-            epoch,
-            &mut anchor,
-            &mut |_| {
+    fn list_objects(&mut self, run: &mut ObjectRun) -> Result<()> {
+        let (container, level) = (self.container, ListLevel::Objects);
+        let epoch = self.store.snapshot(container, self.epoch)?;
+        let mut anchor = ListAnchor::default();
+        while !anchor.done {
+            let mut count = 0;
+            let visit = &mut |_: ListEntry<'_>| {
                 count += 1;
                 (count as usize) < IDS_AT_ONCE
-            },
-        )?;
-        run.visited += u64::from(count);
-        run.listed.push(count);
+            };
+            self.store
+                .list(container, level, epoch, &mut anchor, visit)?;
+            run.operations += u64::from(count);
+            run.listed.push(count);
+        }
+        self.store.drop_snapshot(container, epoch)
     }
-    session.store.drop_snapshot(container, epoch)
-}
 
-impl<S: ObjectStore> Session<S> {
     /// From the first epoch to now.
     pub(super) fn all_epochs(&self) -> EpochRange {
-        EpochRange {
-            after: Epoch(0),
-            upto: self.epoch,
-        }
-    }
-}
-
-impl Run {
-    pub(super) fn freed(&mut self, freed: FreedVersions) {
-        self.visited += freed.visited;
-        self.freed_versions += freed.versions;
-        self.freed_bytes += freed.bytes;
+        let (after, upto) = (Epoch(0), self.epoch);
+        EpochRange { after, upto }
     }
 }

@@ -6,29 +6,20 @@ use std::time::{Duration, Instant};
 
 use weir_run::{BulkUse, ServiceChannel};
 
-use super::super::server::local;
-use super::super::wire::{Body, Descriptors, Found, ListPlace, Request, Values};
+use super::super::wire::{Body, ClientPlace, Descriptors, Field, Found, Request, Values};
 use super::super::{INLINE, MOST_ENTRIES};
-use crate::store::{
-    Completion, Conditions, ContainerId, ContainerMode, DamagedValue, Epoch, EpochRange,
-    FreedVersions, Iod, KeyAt, KeyOrder, KeyQuery, ListAnchor, ListEntry, ListLevel, ObjectId,
-    ObjectStore, PunchScope, QueryAnswer, Reserved, Result, StoreStats, StoreUuid, Ticket,
-};
-use crate::{ObjectCode, ObjectError};
 
-use super::{
-    LOOK, MOST_LOOKS, PLACE_BITS, Place, RemoteStore, SHORT_LOOK, failed, is_soon,
-    no_space_of_its_own, take_values, whole,
-};
+use super::{LOOK, MOST_LOOKS, RemoteStore, SHORT_LOOK, is_soon, take_values, whole};
+use crate::prelude::*;
 
 impl<C: ServiceChannel> RemoteStore<C> {
     /// Objects of all targets, each once.
     fn all_objects(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
         let mut objects = Vec::new();
         for target in 0..self.targets.len() {
-            let mut next = Some(Place::default());
+            let mut next = Some(ClientPlace::default());
             let there = self.there(container, target)?;
-            while let Some(from) = next {
+            while let Some(place) = next {
                 let level = (there, ListLevel::Objects, epoch);
                 let all = &mut |entry: ListEntry<'_>| {
                     if let ListEntry::Object(id) = entry {
@@ -36,7 +27,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
                     }
                     true
                 };
-                next = self.list_some(target, level, (from, MOST_ENTRIES), all)?.0;
+                next = self.list_some(target, level, (place, MOST_ENTRIES), all)?.0;
             }
         }
         objects.sort_unstable();
@@ -45,15 +36,26 @@ impl<C: ServiceChannel> RemoteStore<C> {
         Ok(())
     }
 
+    /// Makes a snapshot, or ends it.
+    fn keep_snapshot(&mut self, container: ContainerId, epoch: Epoch, ends: bool) -> Result<()> {
+        let request = |container| Request::Snapshot {
+            container,
+            epoch,
+            ends,
+        };
+        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        all.into_iter().collect()
+    }
+
     /// Visits some entries of a target from a place on: where it goes on, if there are more, and whether the
     /// visitor wants them.
     fn list_some(
         &mut self,
         target: usize,
         (container, level, epoch): (ContainerId, ListLevel<'_>, Epoch),
-        (place, most): (Place, u32),
+        (place, most): (ClientPlace, u32),
         visit: &mut dyn FnMut(ListEntry<'_>) -> bool,
-    ) -> Result<(Option<Place>, bool)> {
+    ) -> Result<(Option<ClientPlace>, bool)> {
         let request = Request::List {
             container,
             level,
@@ -64,11 +66,17 @@ impl<C: ServiceChannel> RemoteStore<C> {
         };
         self.ask(target, &request, |body| {
             let (is_done, from, count) = (body.get::<bool>()?, body.get()?, body.get::<u32>()?);
-            let behind = Some(Place { from, skip: 0 }).filter(|_| !is_done);
+            let target = place.target;
+            let behind = ClientPlace {
+                target,
+                from,
+                skip: 0,
+            };
+            let behind = Some(behind).filter(|_| !is_done);
             for number in 1..=count {
                 if !visit(body.get()?) {
                     let skip = place.skip + number;
-                    let within = Some(Place { skip, ..place });
+                    let within = Some(ClientPlace { skip, ..place });
                     return Ok((if number == count { behind } else { within }, false));
                 }
             }
@@ -100,10 +108,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     ) -> Result<Ticket> {
         let iods = Descriptors::Given(iods);
         let room = iods.room()?;
-        if room != data.len() as u64 {
-            let why = "the data has not the length of the descriptors";
-            return Err(ObjectError::new(ObjectCode::Inval, why));
-        }
+        refuse!(room != data.len() as u64 => Inval, "the data has not the length of the descriptors");
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
         let is_inline = room <= INLINE;
@@ -129,10 +134,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     ) -> Result<Ticket> {
         let asked = Descriptors::Given(iods);
         let room = asked.room()?;
-        if room > data.len() as u64 {
-            let why = "the data has less room than the descriptors say";
-            return Err(ObjectError::new(ObjectCode::Inval, why));
-        }
+        refuse!(room > data.len() as u64 => Inval, "the data has less room than the descriptors say");
         let target = self.target_of(key.object, key.dkey);
         let container = self.there(key.container, target)?;
         let request = Request::Fetch {
@@ -169,27 +171,6 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         taken
     }
 
-    fn reserve(&mut self, _: KeyAt<'_>, _: &Iod<'_>) -> Result<Reserved> {
-        no_space_of_its_own()
-    }
-
-    fn reserved(&mut self, _: &Reserved) -> &mut [u8] {
-        &mut []
-    }
-
-    fn publish(
-        &mut self,
-        _: KeyAt<'_>,
-        _: &Iod<'_>,
-        _: Epoch,
-        _: Conditions,
-        _: Reserved,
-    ) -> Result<Ticket> {
-        no_space_of_its_own()
-    }
-
-    fn cancel(&mut self, _: Reserved) {}
-
     fn punch(
         &mut self,
         container: ContainerId,
@@ -205,26 +186,10 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             epoch,
             conditions,
         };
-        let (PunchScope::Dkey(dkey) | PunchScope::Akey(dkey, _) | PunchScope::Extent(dkey, ..)) =
-            scope
-        else {
-            let all = self.ask_all(Some(container), request, whole)?;
+        let (Some(dkey), _) = scope.keys() else {
             // It exists if one target has some of it.
-            let mut missing = None;
-            let mut is_there = false;
-            for one in all {
-                match one {
-                    Ok(bytes) => {
-                        let _: u64 = bytes;
-                        is_there = true;
-                    }
-                    Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
-                    Err(why) => return Err(why),
-                }
-            }
-            return missing
-                .filter(|_| !is_there)
-                .map_or(Ok(Ticket::Done(0)), Err);
+            existing::<u64>(self.ask_all(Some(container), request, whole)?)?;
+            return Ok(Ticket::Done(0));
         };
         let target = self.target_of(object, dkey);
         let there = self.there(container, target)?;
@@ -244,55 +209,43 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             if anchor.next == 0 {
                 self.all_objects(container, epoch)?;
             }
-            while let Some(id) = self.objects.get(local(anchor.next)) {
-                anchor.next += 1;
-                if !visit(ListEntry::Object(*id)) {
-                    return Ok(());
-                }
-            }
-            anchor.done = true;
+            visit_from(
+                self.objects.iter().copied().map(ListEntry::Object),
+                anchor,
+                visit,
+            );
             return Ok(());
         }
-        let (place_bits, skip_bits) = PLACE_BITS;
-        let part = |shift: u32, bits: u32| anchor.next >> shift & ((1 << bits) - 1);
-        let mut place = Place {
-            from: ListPlace {
-                next: part(0, place_bits),
-                key: std::mem::take(&mut anchor.key),
-            },
-            skip: u32::try_from(part(place_bits, skip_bits)).unwrap_or(0),
+        let mut place = match Body(&anchor.key) {
+            Body([]) => ClientPlace::default(),
+            mut kept => kept.get()?,
         };
-        let mut target = local(anchor.next >> (place_bits + skip_bits));
         let last = match level {
-            ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() - 1,
+            ListLevel::Dkeys(_) | ListLevel::Objects => self.targets.len() as u64 - 1,
             ListLevel::Akeys(object, dkey)
             | ListLevel::Visible(object, dkey, _)
             | ListLevel::Versions(object, dkey, _) => {
-                target = self.target_of(object, dkey);
-                target
+                place.target = self.target_of(object, dkey) as u64;
+                place.target
             }
         };
         // More and more at once: an end in between costs no more than what was wanted.
         let mut most = 1;
         let mut wants_more = true;
         while !anchor.done && wants_more {
-            let there = (self.there(container, target)?, level, epoch);
+            let target = place.target;
+            let there = (self.there(container, local(target))?, level, epoch);
             let next;
-            (next, wants_more) = self.list_some(target, there, (place, most), visit)?;
-            if next.is_none() {
-                anchor.done = target == last;
-                target += 1;
-            }
-            place = next.unwrap_or_default();
+            (next, wants_more) = self.list_some(local(target), there, (place, most), visit)?;
+            anchor.done = next.is_none() && target == last;
+            place = next.unwrap_or(ClientPlace {
+                target: target + 1,
+                ..ClientPlace::default()
+            });
             most = (most * 2).min(MOST_ENTRIES / 2);
-            if place.from.next >> place_bits != 0 {
-                let why = "the server's place in a listing is too far along";
-                return Err(ObjectError::new(ObjectCode::Io, why));
-            }
         }
-        let skip = u64::from(place.skip) << place_bits;
-        anchor.next = (target as u64) << (place_bits + skip_bits) | skip | place.from.next;
-        anchor.key = place.from.key;
+        anchor.key.clear();
+        place.put(&mut anchor.key);
         Ok(())
     }
 
@@ -323,62 +276,39 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             let number = number.ok().filter(|_| object.dkeys() == KeyOrder::Integer);
             (number, one.dkey.clone())
         };
-        let mut best: Option<QueryAnswer> = None;
-        let mut missing = None;
-        for one in replies {
-            match one {
-                Ok(one) => {
-                    let (mine, theirs) = (order(&one), best.as_ref().map(order));
-                    let is_better = theirs.is_none_or(|theirs| {
-                        if what.has(KeyQuery::MAX) {
-                            mine > theirs
-                        } else {
-                            mine < theirs
-                        }
-                    });
-                    best = if is_better { Some(one) } else { best };
-                }
-                Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
-                Err(why) => return Err(why),
-            }
-        }
-        match (best, missing) {
-            (Some(best), _) => *answer = best,
-            (None, Some(why)) => return Err(why),
-            (None, None) => {}
+        let mut found = existing(replies)?;
+        found.sort_by_key(order);
+        let last = if what.has(KeyQuery::MAX) {
+            found.len().saturating_sub(1)
+        } else {
+            0
+        };
+        if last < found.len() {
+            *answer = found.swap_remove(last);
         }
         Ok(())
     }
 
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
-        let ends = false;
-        let request = |container| Request::Snapshot {
-            container,
-            epoch,
-            ends,
-        };
-        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect::<Result<()>>()?;
+        self.keep_snapshot(container, epoch, false)?;
         Ok(epoch)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        let ends = true;
-        let request = |container| Request::Snapshot {
+        self.keep_snapshot(container, epoch, true)
+    }
+
+    fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {
+        let request = |container| Request::Pass {
             container,
-            epoch,
-            ends,
+            range: span,
+            discards,
         };
-        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
-        all.into_iter().collect()
-    }
-
-    fn aggregate(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, false)
-    }
-
-    fn discard(&mut self, container: ContainerId, range: EpochRange) -> Result<FreedVersions> {
-        self.pass(container, range, true)
+        let mut sum = FreedVersions::default();
+        for one in self.ask_all(Some(id), request, whole)? {
+            sum += one?;
+        }
+        Ok(sum)
     }
 
     fn collect(&mut self) -> Result<u64> {
@@ -398,7 +328,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
                 }
                 if named < damaged {
                     let why = format!("{damaged} values are damaged, {named} of them are named");
-                    return Err(failed(ObjectCode::Csum, why));
+                    return ObjectCode::Csum.fail(why);
                 }
                 Ok(checked)
             })?;
@@ -453,32 +383,17 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         }
         out.len() - before
     }
-
-    fn close(self) -> Result<()> {
-        Ok(())
-    }
 }
 
-impl<C: ServiceChannel> RemoteStore<C> {
-    fn pass(
-        &mut self,
-        container: ContainerId,
-        range: EpochRange,
-        discards: bool,
-    ) -> Result<FreedVersions> {
-        let request = |container| Request::Pass {
-            container,
-            range,
-            discards,
-        };
-        let all = self.ask_all(Some(container), request, whole::<FreedVersions>)?;
-        let mut sum = FreedVersions::default();
-        for one in all {
-            let one = one?;
-            sum.visited += one.visited;
-            sum.versions += one.versions;
-            sum.bytes += one.bytes;
+/// Answers of the targets that have some of an item; `NONEXIST` where none has.
+fn existing<T>(all: Vec<Result<T>>) -> Result<Vec<T>> {
+    let (mut found, mut missing) = (Vec::new(), None);
+    for one in all {
+        match one {
+            Err(why) if why.code == ObjectCode::NonExist => missing = Some(why),
+            one => found.push(one?),
         }
-        Ok(sum)
     }
+    let missing = missing.filter(|_| found.is_empty());
+    missing.map_or(Ok(found), Err)
 }

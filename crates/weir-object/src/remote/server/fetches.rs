@@ -5,22 +5,16 @@
 use std::hash::Hash;
 
 use super::super::held::{Pushing, Source, found_by};
-use super::super::wire::{Descriptors, Field, Found, ListPlace, Reply, Request};
+use super::super::wire::{Descriptors, Field, Found, ListPlace, Request};
 use super::super::{HEAD, INLINE, MOST_ENTRIES};
-use crate::store::{
-    Conditions, ContainerId, Epoch, FetchRequest, KeyAt, ListAnchor, ListLevel, ObjectStore,
-    Result, Ticket,
-};
-use crate::{ObjectCode, ObjectError};
 
-use super::{FETCH, Fetched, State, Step, Target, invalid, local};
+use super::{FETCH, Fetched, State, Step, Target};
+use crate::prelude::*;
 
 /// A fetch as it came.
 #[derive(Debug)]
 pub(in crate::remote) struct FetchCall<'a> {
-    pub(in crate::remote) key: KeyAt<'a>,
-    pub(in crate::remote) epoch: Epoch,
-    pub(in crate::remote) conditions: Conditions,
+    pub(in crate::remote) at: CallAt<'a>,
     pub(in crate::remote) iods: Descriptors<'a>,
     /// Bytes of its values.
     pub(in crate::remote) room: usize,
@@ -35,19 +29,12 @@ impl<'a> FetchCall<'a> {
             iods,
         } = Request::decode(FETCH, payload)?
         else {
-            return Err(invalid("this is no fetch"));
+            return ObjectCode::Inval.fail("this is no fetch");
         };
         let room = iods.room()?;
-        if room > most {
-            return Err(invalid("values of this length travel by bulk"));
-        }
-        Ok(Self {
-            key,
-            epoch,
-            conditions,
-            iods,
-            room: local(room),
-        })
+        refuse!(room > most => Inval, "values of this length travel by bulk");
+        let (at, room) = (CallAt::new(key, epoch, conditions), local(room));
+        Ok(Self { at, iods, room })
     }
 }
 
@@ -94,10 +81,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                     continue;
                 }
             }
-            if !fits {
-                let why = "a key is too long for this listing";
-                return Err(ObjectError::new(ObjectCode::Rec2Big, why));
-            }
+            refuse!(!fits => Rec2Big, "a key is too long for this listing");
             let (next, key) = (anchor.next, anchor.key);
             anchor.done.put(&mut self.reply);
             ListPlace { next, key }.put(&mut self.reply);
@@ -134,9 +118,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         buffer: &mut [u8],
     ) -> Result<Step> {
         let call = FetchCall::read(payload, bulk.unwrap_or(INLINE))?;
-        if bulk.is_some_and(|bulk| bulk != call.room as u64) {
-            return Err(invalid("the memory has not the length of the descriptors"));
-        }
+        refuse!(bulk.is_some_and(|bulk| bulk != call.room as u64) => Inval,
+            "the memory has not the length of the descriptors");
         self.counters.fetches += 1;
         let (fits, room) = (HEAD + call.room <= buffer.len(), call.room);
         let held = if fits || self.store.is_none() {
@@ -152,8 +135,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 let pushing = Pushing::new(found, Source::Constant, 0);
                 return Ok(self.push(handle, pushing, buffer));
             }
-            self.reply.clear();
-            Reply::encode(Ok(()), &mut self.reply);
+            self.begin(Ok(()));
             found.put(&mut self.reply);
             self.send(buffer);
             return Ok(Step::Reply(self.reply.len() + room));
@@ -165,13 +147,17 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             &mut staged[..]
         };
         let mut iods: Vec<_> = call.iods.each().collect();
-        let done = store.fetch(call.key, &mut iods, call.epoch, call.conditions, data);
+        let CallAt {
+            key,
+            epoch,
+            conditions,
+        } = call.at;
+        let done = store.fetch(key, &mut iods, epoch, conditions, data);
         let (result, found) = found_by(store, &call, &iods, done, data);
         self.counters.fetch_bytes += found.bytes();
         if let Err(error) = result {
             self.held.0 -= held;
-            self.reply.clear();
-            Reply::encode(Err(&error), &mut self.reply);
+            self.begin(Err(&error));
             found.put(&mut self.reply);
             return Ok(self.send(buffer));
         }
@@ -209,10 +195,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         });
         let read: Vec<_> = read.collect();
         self.fetched.clear();
-        let calls: Vec<_> = read
-            .iter()
-            .filter_map(|(_, call)| call.as_ref().ok())
-            .collect();
+        let calls = read.iter().filter_map(|(_, call)| call.as_ref().ok());
+        let calls: Vec<_> = calls.collect();
         let room = calls.iter().map(|call| call.room).sum();
         if self.values.len() < room {
             self.values.resize(room, 0);
@@ -224,10 +208,10 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             let data;
             (data, rest) = rest.split_at_mut(call.room);
             requests.push(FetchRequest {
-                key: call.key,
+                key: call.at.key,
                 iods,
-                epoch: call.epoch,
-                conditions: call.conditions,
+                epoch: call.at.epoch,
+                conditions: call.at.conditions,
                 data,
                 result: Ok(Ticket::Done(0)),
             });
@@ -257,8 +241,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
 
     /// Answers a small fetch with what was found, one range behind the other.
     pub(super) fn answer_fetch(&mut self, one: &Fetched<H>, buffer: &mut [u8]) -> Step {
-        self.reply.clear();
-        Reply::encode(one.result.as_ref().copied(), &mut self.reply);
+        self.begin(one.result.as_ref().copied());
         one.found.put(&mut self.reply);
         self.send(buffer);
         let mut length = self.reply.len();

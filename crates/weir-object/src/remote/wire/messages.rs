@@ -2,13 +2,8 @@
 //!
 //! In: values, or bytes of a peer. Out: the other. Not here: the fields (`wire`).
 
-use crate::store::{
-    Conditions, ContainerId, ContainerMode, Epoch, EpochRange, KeyAt, KeyQuery, ListLevel,
-    MAX_IODS, ObjectId, PunchScope, QueryAnswer, Result, StoreUuid,
-};
-use crate::{Durability, ObjectCode, ObjectError};
-
 use super::{Body, Descriptors, Field, ListPlace, MOST_TEXT, Values, malformed, put_block};
+use crate::prelude::*;
 
 /// Requests by the number of their operation.
 macro_rules! requests {
@@ -199,11 +194,9 @@ impl Reply {
         if number == 0 {
             return Ok((Ok(()), body.0));
         }
-        let mut all = ObjectCode::ALL.iter();
-        let code = all.find(|code| code.number() == number);
         let text = String::from_utf8_lossy(body.block(MOST_TEXT)?).into_owned();
-        let code = *code.ok_or_else(malformed)?;
-        Ok((Err(ObjectError::new(code, text)), body.0))
+        let code = ObjectCode::of(number).ok_or_else(malformed)?;
+        Ok((code.fail(text), body.0))
     }
 }
 
@@ -231,9 +224,7 @@ impl Found {
     pub(in crate::remote) fn take(body: &mut Body<'_>) -> Result<Self> {
         let mut list = |most: usize| {
             let count = usize::from(u16::take(body)?);
-            if count > most {
-                return Err(malformed());
-            }
+            refuse!(count > most => Err(malformed()));
             (0..count).map(|_| Ok((body.get()?, body.get()?))).collect()
         };
         Ok(Self {

@@ -1,0 +1,10 @@
+//! Names that every engine and the runner use: the model, its errors, its limits.
+
+pub(crate) use crate::array::{extent_of, range};
+pub(crate) use crate::conditions::{no_akey, no_dkey};
+pub(crate) use crate::error::{ObjectCode, ObjectError, code_of_io, refuse};
+pub(crate) use crate::limits::*;
+pub(crate) use crate::listing::visit_from;
+pub(crate) use crate::pool::{Container, find_container, known, local, sum_of, word};
+pub(crate) use crate::run::uuid_text;
+pub(crate) use crate::store::*;
