@@ -4,13 +4,23 @@
 //! In: both sides with the runs that count. Out: a [`PairDraft`], which becomes a comparison once the
 //! chances of all figures are corrected. Not here: the figures of a job (`job`).
 
-use weir_schema::{Job, RunResult};
+use weir_schema::{Job, JobResult, ObjectDurability, RunResult};
 
 use crate::compare::{Counted, Sides, errors};
 use crate::comparison::{JobComparison, PairComparison};
 use crate::differences::{PlanDifference, of_jobs, of_machines};
 use crate::job::{Candidate, JobDraft};
 use crate::rule::Rule;
+
+/// The fates that acknowledged updates of a run survive.
+fn durability(run: &RunResult) -> Vec<ObjectDurability> {
+    let stores = run.jobs().filter_map(JobResult::object_store);
+    let mut found: Vec<_> = stores
+        .flat_map(|done| done.ranks.iter().map(|rank| rank.durability))
+        .collect();
+    found.dedup();
+    found
+}
 
 /// A side beside the base, before the verdicts.
 pub(crate) struct PairDraft {
@@ -50,13 +60,14 @@ impl PairDraft {
             pair.problems
                 .push(format!("{count_a} and {count_b} jobs of other names"));
         }
-        add_plans(
-            &mut pair,
-            first_a,
-            first_b,
-            &matched,
-            !(sides.is_varied || rule.allow_different),
-        );
+        let is_same_work_wanted = !(sides.is_varied || rule.allow_different);
+        add_plans(&mut pair, first_a, first_b, &matched, is_same_work_wanted);
+        // Without a word in the plan the place of the pool has decided.
+        let differs = "durability differs".to_owned();
+        let is_other = durability(first_a) != durability(first_b);
+        if is_same_work_wanted && is_other && !pair.problems.contains(&differs) {
+            pair.problems.push(differs);
+        }
         let jobs = matched
             .iter()
             .map(|(in_a, in_b)| JobDraft::of(&a.job(*in_a), &b.job(*in_b), sides.in_turns, rule));

@@ -3,6 +3,8 @@
 //! In: arguments that were read. Out: a [`Request`], a job for each engine. Spec: object store performance, 6.
 //! Not here: tests in the order of a command string (`object`).
 
+use std::path::PathBuf;
+
 use weir_schema::{
     Group, Job, KeyDistribution, LARGEST_OBJECT_VALUE, MixShares, OBJECT_KINDS, ObjectAction,
     ObjectDurability, ObjectEngine, ObjectLayout, ObjectMix, ObjectPrefault, ObjectTest,
@@ -14,6 +16,7 @@ use crate::door::{Door, Measures};
 use crate::flags::{Flag, nearest};
 use crate::given::{FlagNeed, Given};
 use crate::machine::Machine;
+use crate::object::stores::{no_server, servers};
 use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::selftest::values::server_uris;
@@ -155,6 +158,14 @@ const FLAGS: &[Flag] = &[
         "Addresses of servers, comma-separated",
     )
     .takes(Takes::Grammar(|text| server_uris(text).map(drop)))
+    .needs(SERVED)
+    .long("Without it WEIR_OBJ_SERVER."),
+    Flag::with_value(
+        "token-file",
+        "FILE",
+        STORE,
+        "The secret that the servers ask for",
+    )
     .needs(SERVED),
 ];
 
@@ -170,15 +181,19 @@ Each update is a version of its own. When the pool is full the update that finds
 which drops the versions that nobody reads any more; the result has their number.";
 
 /// The request of these arguments.
-fn read(given: &Given, _: &dyn Machine) -> Result<Request, Refusal> {
+fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refusal> {
     if let Some(why) = given.refusal() {
         return Err(Refusal::usage(why));
     }
     let mix = mix(given)?;
     let names = engines(given.text("engine").unwrap_or_default()).map_err(Refusal::usage)?;
     let is_one = names.len() == 1;
+    let servers = servers(given, machine)?;
+    if servers.is_empty() && names.contains(&ObjectEngine::Remote) {
+        return Err(no_server(""));
+    }
     let groups = names.into_iter().map(|engine| {
-        let mut job = Job::of_objects(engine.name(), work(given, engine, mix));
+        let mut job = Job::of_objects(engine.name(), work(given, engine, &servers, mix));
         // Each begins when the one before has ended.
         job.start.barrier = !is_one;
         Group { jobs: vec![job] }
@@ -217,7 +232,9 @@ fn mix(given: &Given) -> Result<ObjectMix, Refusal> {
 }
 
 /// The work on one engine: keys, then the mix.
-fn work(given: &Given, engine: ObjectEngine, mix: ObjectMix) -> ObjectWorkload {
+fn work(given: &Given, engine: ObjectEngine, servers: &[String], mix: ObjectMix) -> ObjectWorkload {
+    let is_remote = engine == ObjectEngine::Remote;
+    let token_file = given.text("token-file").filter(|_| is_remote);
     let layout = ObjectLayout {
         dkeys: given.number("keys"),
         akeys: 1,
@@ -232,7 +249,12 @@ fn work(given: &Given, engine: ObjectEngine, mix: ObjectMix) -> ObjectWorkload {
         path: format!("{}/obj", dir.strip_suffix('/').unwrap_or(dir)),
         targets: Some(given.number("targets")).filter(|targets| *targets > 1),
         pool_bytes: given.size("pool-size").unwrap_or_default(),
-        servers: given.parsed("server", server_uris).unwrap_or_default(),
+        servers: if is_remote {
+            servers.to_vec()
+        } else {
+            Vec::new()
+        },
+        token_file: token_file.map(PathBuf::from),
         durability: given.text("durability").and_then(|word| {
             let mut all = ObjectDurability::ALL.into_iter();
             all.find(|level| level.name() == word)

@@ -96,6 +96,12 @@ impl<'a> ReportEntry<'a> {
         }
     }
 
+    /// What was found out about the target of the whole job.
+    pub(crate) fn remark(&self) -> Option<String> {
+        let job = self.jobs.first().filter(|_| self.phase.is_none());
+        job.and_then(|job| job.remark())
+    }
+
     fn add_up(&mut self) {
         self.workers = self.jobs.iter().flat_map(|j| j.workers()).collect();
         self.span = self.jobs.iter().filter_map(|j| j.span).reduce(Span::hull);

@@ -33,7 +33,7 @@ mod worker_context;
 pub use call::{Call, Caller, Calls};
 pub use clock::RunClock;
 pub use engine::{Completed, Engine, OpTarget, Operation, Submit, Wait};
-pub use execute::{InlineWork, Phase, SeriesEnd};
+pub use execute::{InlineWork, Phase, PhaseEnd, SeriesEnd};
 pub use findings::{Findings, MOST_KEPT};
 pub use live::{Counter, KINDS, LiveKind, Measured, StageRecorder, WorkerLive};
 pub use live_target::LiveTarget;

@@ -70,7 +70,10 @@ pub struct ObjectRun {
     pub span: Span,
     /// Time that counts: that of all operations where each is waited for, else that of the span.
     pub busy_ns: Nanos,
-    /// The same in whole microseconds, each part that was timed cut off.
+    /// Sum of the operations' own times, where they are kept.
+    #[serde(default)]
+    pub operation_ns: Nanos,
+    /// Time that counts in whole microseconds, each part that was timed cut off.
     pub truncated_us: u64,
     /// Operations.
     pub operations: u64,
@@ -203,6 +206,7 @@ impl ObjectOutcome {
                 all.freed_versions += sum(|run| run.freed_versions);
                 all.freed_bytes += sum(|run| run.freed_bytes.0);
                 all.busy.push(Nanos(sum(|run| run.busy_ns.0)));
+                all.operation_time.0 += sum(|run| run.operation_ns.0);
                 all.truncated
                     .push(Nanos(sum(|run| run.truncated_us) * 1000));
                 for (code, count) in runs.iter().flat_map(|run| &run.errors) {
@@ -239,30 +243,34 @@ impl ObjectOutcome {
                 None => tests.push((test, &run.name)),
             }
         }
-        let of = |(test, name): (usize, &str)| {
-            let figures = self.figures(test)?;
-            let rate = figures.operations_per_s(figures.duration())?;
-            let mut all = vec![Metric::high(
-                format!("{name} rate"),
-                Metric::OPS_PER_S,
-                rate,
-            )];
-            let per_operation = figures.seconds_per_operation()?;
-            if figures.bytes > 0 {
-                let bytes = per_s(figures.bytes, figures.duration())?;
-                all.push(Metric::high(
-                    format!("{name} bandwidth"),
-                    Metric::BYTES_PER_S,
-                    bytes,
-                ));
-            }
-            all.push(Metric::low(
-                format!("{name} mean latency"),
-                Metric::SECONDS,
-                per_operation,
-            ));
-            Some(all)
-        };
+        let of =
+            |(test, name): (usize, &str)| {
+                let figures = self.figures(test)?;
+                let mut all = Vec::new();
+                if let Some(rate) =
+                    per_s(figures.counted(), figures.duration()).filter(|rate| *rate > 0.0)
+                {
+                    let name = format!("{name} rate");
+                    all.push(Metric::high(name, Metric::OPS_PER_S, rate));
+                }
+                if figures.bytes > 0 {
+                    let bytes = per_s(figures.bytes, figures.duration())?;
+                    all.push(Metric::high(
+                        format!("{name} bandwidth"),
+                        Metric::BYTES_PER_S,
+                        bytes,
+                    ));
+                }
+                all.extend(figures.mean_latency().map(|mean| {
+                    Metric::low(format!("{name} mean latency"), Metric::SECONDS, mean)
+                }));
+                if figures.misses > 0 {
+                    let name = format!("{name} operations that found nothing");
+                    #[expect(clippy::cast_precision_loss, reason = "figures for the eye")]
+                    all.push(Metric::low(name, "", figures.misses as f64));
+                }
+                Some(all)
+            };
         tests.into_iter().filter_map(of).flatten().collect()
     }
 }
@@ -284,6 +292,8 @@ pub struct ObjectFigures {
     pub freed_bytes: u64,
     /// Time of each rank that counts.
     pub busy: Vec<Nanos>,
+    /// Sum of the operations' own times, where they are kept.
+    pub operation_time: Nanos,
     /// The same in whole microseconds of each operation.
     pub truncated: Vec<Nanos>,
     /// From the first start to the last end.
@@ -305,6 +315,21 @@ impl ObjectFigures {
     /// Operations per second in such a time.
     pub fn operations_per_s(&self, duration: Nanos) -> Option<f64> {
         per_s(self.operations, duration)
+    }
+
+    /// Operations that found what they looked for, or looked for nothing.
+    pub fn counted(&self) -> u64 {
+        self.operations.saturating_sub(self.misses)
+    }
+
+    /// Mean of the operations' own times, in seconds.
+    fn mean_latency(&self) -> Option<f64> {
+        if self.operation_time == Nanos::ZERO {
+            return self.seconds_per_operation();
+        }
+        per_s(self.operations, self.operation_time)
+            .filter(|rate| *rate > 0.0)
+            .map(f64::recip)
     }
 
     /// Mean time of an operation on its rank.

@@ -105,6 +105,14 @@ impl JobResult {
         done.map_or(&mut [], |done| &mut done.workers)
     }
 
+    /// What was found out about its target and belongs to what it did: `durability process`.
+    pub fn remark(&self) -> Option<String> {
+        let ranks = &self.object_store()?.ranks;
+        let mut levels: Vec<&str> = ranks.iter().map(|rank| rank.durability.name()).collect();
+        levels.dedup();
+        (!levels.is_empty()).then(|| format!("durability {}", levels.join(" and ")))
+    }
+
     /// Figures of its workers with their intervals, per kind.
     pub fn confidence(&self) -> &[Confidence] {
         let done = self.outcome.of_loop();

@@ -31,6 +31,7 @@ const SERVE: [Flag; 9] = [
         .long("Without it the pool is in memory and ends with the server."),
     Flag::with_value("size", "SIZE", STORE, "Size of a new pool, all its targets together")
         .letter('P')
+        .needs(FlagNeed::new("without `--pool`", |given| !given.has("pool")))
         .takes(Takes::Size(1 << 60))
         .default("2g"),
     Flag::with_value("targets", "N", STORE, "Parts of the pool, each with keys of its own")

@@ -176,6 +176,20 @@ fn parameters(
             set(&mut test, letter, rest.as_str(), layout)?;
         }
     }
+    if let ObjectAction::Punch { dkeys } = test.action {
+        let chosen = [
+            ("o", test.offset.0 > 0),
+            ("s", test.size.0 > 0),
+            ("a", test.akeys.is_some()),
+            ("n", test.strides.is_some()),
+            ("D", test.dkeys.is_some() && !dkeys),
+        ];
+        if let Some((letter, _)) = chosen.into_iter().find(|(_, is)| *is) {
+            return Err(format!(
+                "P has no {letter}: it punches objects, of which O=N is a part, or with d dkeys (D=N)"
+            ));
+        }
+    }
     let stride = layout.stride_bytes;
     if layout.value == ObjectValue::Single {
         test.offset = Bytes(0);

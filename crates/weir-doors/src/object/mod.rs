@@ -9,7 +9,7 @@ mod command_string;
 pub(crate) mod flags;
 mod output;
 mod plan;
-mod stores;
+pub(crate) mod stores;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +32,7 @@ pub const VOS_PERF: Door = Door {
         help: include_str!("help.md"),
         examples: &[
             "weir vos-perf -D /dev/shm -P 4G -d 200000 -a 1 -n 1 -s 4K -z -R \"U;p F;p\"",
-            "weir vos-perf -D /dev/shm -P 1G -d 2 -a 2 -n 4 -s 1M -A -R \"U U;o=4k;s=4k V\" --voice peer",
+            "weir vos-perf -D /dev/shm -P 1G -d 2 -n 4 -s 1M -A -R \"U U;o=4k;s=4k V\"",
             "weir vos-perf -D /dev/shm -P 1G -i -I -A -d 5 -o 5 -n 10 -R \"U Q;p I;p A;p\"",
         ],
         ..MEASURES

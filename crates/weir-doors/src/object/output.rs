@@ -57,7 +57,8 @@ pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
     };
     match done.object_store().filter(is_open) {
         Some(outcome) => {
-            let text = Text::new(work, outcome, given);
+            let mut text = Text::new(work, outcome, given);
+            text.is_cut = result.ended_by.is_some() && !outcome.has_failed();
             (printed.out, printed.err) = text.all(given);
             let between = done.failure.as_ref().filter(|_| !outcome.has_failed());
             if let Some(failure) = between {
@@ -97,6 +98,8 @@ struct Text<'a> {
     outcome: &'a ObjectOutcome,
     style: Style,
     truncates: bool,
+    /// The last test was interrupted.
+    is_cut: bool,
     out: String,
     err: String,
 }
@@ -111,6 +114,7 @@ impl<'a> Text<'a> {
                 _ => Style::Seed,
             },
             truncates: given.has("compat-truncate"),
+            is_cut: false,
             out: String::new(),
             err: String::new(),
         }
@@ -151,8 +155,12 @@ impl<'a> Text<'a> {
                     let Some(figures) = self.outcome.figures(number) else {
                         break;
                     };
-                    self.test(&test, number, &figures);
+                    let is_cut = self.is_cut && self.outcome.figures(number + 1).is_none();
+                    self.test(&test, (number, is_cut), &figures);
                     number += 1;
+                    if is_cut {
+                        break;
+                    }
                 }
             }
         }
@@ -192,7 +200,12 @@ impl<'a> Text<'a> {
         );
     }
 
-    fn test(&mut self, test: &ObjectTest, number: usize, figures: &ObjectFigures) {
+    fn test(
+        &mut self,
+        test: &ObjectTest,
+        (number, is_cut): (usize, bool),
+        figures: &ObjectFigures,
+    ) {
         let name = command_string::name(test.action);
         self.begin(test);
         let runs = self.outcome.of_test(number);
@@ -218,15 +231,19 @@ impl<'a> Text<'a> {
             return;
         }
         if test.print {
-            self.block(test, figures);
+            self.block(test, figures, is_cut);
             let found = self.outcome.of_test(number);
             let found = found.iter().flatten();
             self.further(test, figures, found.copied());
         }
-        self.completed(test.action);
+        if is_cut {
+            push!(self.out, "{name} interrupted\n");
+        } else {
+            self.completed(test.action);
+        }
     }
 
-    fn block(&mut self, test: &ObjectTest, figures: &ObjectFigures) {
+    fn block(&mut self, test: &ObjectTest, figures: &ObjectFigures, is_cut: bool) {
         let name = command_string::name(test.action);
         let moves =
             test.action.moves_values() || matches!(test.action, ObjectAction::Iterate { .. });
@@ -235,7 +252,12 @@ impl<'a> Text<'a> {
         let bytes = (moves || listing).then_some(if is_moved { figures.bytes } else { 0 });
         let exact = Block {
             name: name.to_owned(),
-            operations: figures.operations,
+            is_cut,
+            operations: if moves {
+                figures.counted()
+            } else {
+                figures.operations
+            },
             bytes,
             duration: figures.duration(),
             latency_us: figures.seconds_per_operation().map_or(0.0, |s| s * 1e6),
@@ -427,6 +449,8 @@ fn stack(work: &ObjectWorkload) -> String {
 pub(super) struct Block<'a> {
     /// Name of the test.
     pub(super) name: String,
+    /// It was interrupted.
+    pub(super) is_cut: bool,
     /// Operations.
     pub(super) operations: u64,
     /// Bytes moved; none where the block has no bandwidth.
@@ -448,7 +472,12 @@ impl Block<'_> {
             Style::V29 => ["duration ", "bandwith ", "rate     ", "latency  "],
         };
         let seconds = |time: &Nanos| ratio(time.0, 1_000_000_000);
-        let mut out = format!("{} successfully completed:\n", self.name);
+        let end = if self.is_cut {
+            "interrupted"
+        } else {
+            "successfully completed"
+        };
+        let mut out = format!("{} {end}:\n", self.name);
         push!(out, "\t{duration}: {:<10.6} sec\n", seconds(&self.duration));
         let per_s = |count: u64| ratio(count, self.duration.0) * 1e9;
         if let Some(bytes) = self.bytes {

@@ -154,13 +154,7 @@ fn engine(given: &Given, machine: &dyn Machine) -> Result<(ObjectEngine, Vec<Str
         }
         return daos().map_err(|why| Refusal::lacks(format!("--engine daos: {why}")));
     }
-    let variable = machine.variable(SERVERS).filter(|text| !text.is_empty());
-    let servers = match (given.text("server"), variable) {
-        (Some(text), _) => server_uris(text).unwrap_or_default(),
-        (None, Some(text)) => server_uris(&text)
-            .map_err(|why| Refusal::usage(format!("the variable {SERVERS}={text}: {why}")))?,
-        (None, None) => Vec::new(),
-    };
+    let servers = servers(given, machine)?;
     if !servers.is_empty() {
         let engine = if echoes {
             ObjectEngine::Echo
@@ -169,12 +163,29 @@ fn engine(given: &Given, machine: &dyn Machine) -> Result<(ObjectEngine, Vec<Str
         };
         return Ok((engine, servers));
     }
-    let no_server = format!("no server: neither --server nor {SERVERS} names one");
-    let help = "`weir obj serve` is one, and its line READY has the address";
     if echoes || given.is("engine", "remote") {
-        return Err(Refusal::lacks(format!("{no_server}\n  help: {help}")));
+        return Err(no_server(""));
     }
-    daos().map_err(|why| Refusal::lacks(format!("{no_server}; and {why}\n  help: {help}")))
+    daos().map_err(|why| no_server(&format!("; and {why}")))
+}
+
+/// Addresses of servers, of the flag or of the variable.
+pub(crate) fn servers(given: &Given, machine: &dyn Machine) -> Result<Vec<String>, Refusal> {
+    let variable = machine.variable(SERVERS).filter(|text| !text.is_empty());
+    Ok(match (given.text("server"), variable) {
+        (Some(text), _) => server_uris(text).unwrap_or_default(),
+        (None, Some(text)) => server_uris(&text)
+            .map_err(|why| Refusal::usage(format!("the variable {SERVERS}={text}: {why}")))?,
+        (None, None) => Vec::new(),
+    })
+}
+
+/// The refusal where nobody names a server.
+pub(crate) fn no_server(more: &str) -> Refusal {
+    let help = "`weir obj serve` is one, and its line READY has the address";
+    Refusal::lacks(format!(
+        "no server: neither --server nor {SERVERS} names one{more}\n  help: {help}"
+    ))
 }
 
 /// The class of objects, in capitals or not.

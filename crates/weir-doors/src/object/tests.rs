@@ -191,6 +191,7 @@ fn the_blocks_of_the_tuning_guide_come_out_to_the_letter() {
         #[expect(clippy::cast_precision_loss, reason = "small")]
         let latency_us = ns as f64 / 1e3 / operations as f64;
         let block = Block {
+            is_cut: false,
             name: name.to_owned(),
             operations,
             bytes: Some(operations * size),

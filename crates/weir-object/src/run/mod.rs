@@ -20,11 +20,13 @@ mod walk;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::{Read as _, Write as _};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, retry_on_intr};
 use weir_run::generate::Streams;
 use weir_run::{
     JobContext, LoopStop, Phase, Prepared, PreparedJob, RankControl, RankJob, RankOutcome, Runner,
@@ -50,6 +52,12 @@ pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
 const GATHERING: Duration = Duration::from_secs(30);
+
+/// Longest time after which a question sees that the run is to end.
+const LOOK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 100_000_000,
+};
 
 /// Carries tests on object stores out, those on servers over the channels that `dial` makes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -246,7 +254,11 @@ impl<D: Dial> StoreJob<D> {
         for (number, (place, test)) in (0..).zip(self.work.tests.iter().enumerate()) {
             if let Some(prompt) = &test.prompt {
                 let is_first = control.world.rank() == 0;
-                let answered = if is_first { asked(prompt) } else { Ok(()) };
+                let answered = if is_first {
+                    asked(control, prompt)
+                } else {
+                    Ok(())
+                };
                 control.all_have(answered)?;
             }
             for iteration in 0..test.iterations.max(1) {
@@ -266,7 +278,7 @@ impl<D: Dial> StoreJob<D> {
                     )
                 };
                 *repetition += 1;
-                let measured = control.phase(&phase);
+                let (measured, end) = control.phase(&phase);
                 let iteration = u32::try_from(iteration).unwrap_or(u32::MAX);
                 for (place, (target, rank)) in targets.iter().zip(&mut *described).enumerate() {
                     let Some(mut run) = lock(&target.done).take() else {
@@ -279,23 +291,25 @@ impl<D: Dial> StoreJob<D> {
                     }
                     let failed = run.failure.iter().map(|why| (why.code.clone(), 1));
                     run.errors = failed.collect();
-                    if let Ok(measured) = &measured {
-                        let is_waited = self.work.in_flight <= 1;
+                    if let Some(measured) = &measured {
+                        // Operations that wait for their turn say nothing about the rate.
+                        let is_waited =
+                            self.work.in_flight <= 1 && phase.load.pacing.schedule.is_none();
                         time(&mut run, (measured, place), (test.action, is_waited));
                     }
                     rank.runs.push(run);
                 }
-                measured?;
+                end?;
             }
         }
         Ok(())
     }
 }
 
-/// Asks until the answer is a yes.
-fn asked(prompt: &str) -> Result<(), Failure> {
+/// Asks until the answer is a yes, or the run is to end.
+fn asked(control: &RankControl<'_>, prompt: &str) -> Result<(), Failure> {
     let failed = |why: std::io::Error| failure("object", why.raw_os_error(), why.to_string());
-    let (mut out, mut answers) = (std::io::stdout(), std::io::stdin().lock());
+    let (mut out, answers) = (std::io::stdout(), std::io::stdin());
     let mut answer = [b'?'];
     while !answer.eq_ignore_ascii_case(b"y") {
         // The end of the line of the last answer is none.
@@ -303,7 +317,15 @@ fn asked(prompt: &str) -> Result<(), Failure> {
             out.write_all(prompt.as_bytes()).map_err(failed)?;
             out.flush().map_err(failed)?;
         }
-        if answers.read(&mut answer).map_err(failed)? == 0 {
+        // A read alone would go on after a signal.
+        let mut input = [PollFd::new(&answers, PollFlags::IN)];
+        while matches!(poll(&mut input, Some(&LOOK)), Ok(0) | Err(Errno::INTR)) {
+            if control.signals.interrupted() {
+                return Ok(());
+            }
+        }
+        let count = retry_on_intr(|| rustix::io::read(&answers, &mut answer));
+        if count.map_err(|why| failed(why.into()))? == 0 {
             let why = "standard input ended before the test was answered by `y`";
             return Err(Failure::new("plan", why));
         }
@@ -318,16 +340,18 @@ fn time(
     (action, is_waited): (ObjectAction, bool),
 ) {
     run.span = measured.span.unwrap_or_default();
+    let worker = measured.workers().get(worker);
+    let kinds = worker.iter().flat_map(|worker| &worker.kinds);
+    let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
+    let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
+    run.operation_ns = Nanos(u64::try_from(sum).unwrap_or(u64::MAX));
     if run.busy_ns > Nanos::ZERO {
         return;
     }
     run.busy_ns = run.span.length();
-    if action.moves_values() && is_waited {
-        let worker = measured.workers().get(worker);
-        let kinds = worker.iter().flat_map(|worker| &worker.kinds);
-        let sums = kinds.flat_map(|kind| [kind.stage(Stage::Lat), kind.stage(Stage::Errors)]);
-        let sum: u128 = sums.flatten().map(weir_stats::Histogram::sum).sum();
-        run.busy_ns = Nanos(u64::try_from(sum).unwrap_or(u64::MAX));
+    // Where no latencies are kept the time that passed is all that is known.
+    if action.moves_values() && is_waited && run.operation_ns > Nanos::ZERO {
+        run.busy_ns = run.operation_ns;
     } else {
         run.truncated_us = run.busy_ns.0 / 1000;
     }

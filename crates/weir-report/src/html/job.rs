@@ -54,6 +54,7 @@ fn about(entry: &ReportEntry<'_>) -> String {
     });
     list(&[
         ("work", said),
+        ("target", entry.remark()),
         ("ended", state(entry)),
         ("time", entry.time().map(|time| NUMBERS.time(time))),
         ("done", done(entry)),

@@ -42,6 +42,7 @@ impl Report<'_> {
             Some(plan) => title(&aspects(plan, usize::try_from(plan.clones).unwrap_or(1))),
             None => Vec::new(),
         };
+        parts.extend(entry.remark());
         if entry.ranks > 1 && workers > 0 {
             parts.push(format!("on each of {} ranks", entry.ranks));
         }

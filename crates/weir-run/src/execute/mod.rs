@@ -68,7 +68,7 @@ use disks::Disks;
 use instrument::LoopCosts;
 pub use observe::{LiveCount, LiveEnd, LiveJob, LiveState, LiveView};
 use order::JobOrder;
-pub use phases::{InlineWork, Phase, SeriesEnd};
+pub use phases::{InlineWork, Phase, PhaseEnd, SeriesEnd};
 pub(crate) use phases::{PhaseHost, PhaseShare};
 pub use plan_of_rank::{add_metrics, reduce_to_rank};
 use rank_meetings::RankMeetings;

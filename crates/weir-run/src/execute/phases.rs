@@ -101,6 +101,9 @@ where
     }
 }
 
+/// A phase's figures on a rank, also of one that was stopped, and its end.
+pub type PhaseEnd = (Option<JobResult>, Result<(), SeriesEnd>);
+
 /// Reason that a series ends before its last phase, on all ranks.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SeriesEnd {
@@ -218,7 +221,7 @@ impl RankControl<'_> {
     /// Does these phases one after the other, on all ranks. What is not whole says why.
     pub fn series(&self, phases: impl IntoIterator<Item = Phase>) -> RankOutcome {
         for phase in phases {
-            if let Err(end) = self.phase(&phase) {
+            if let (_, Err(end)) = self.phase(&phase) {
                 return end.into();
             }
         }
@@ -228,13 +231,12 @@ impl RankControl<'_> {
         }
     }
 
-    /// Does a phase with all other ranks: its figures on this one.
-    ///
-    /// # Errors
-    /// It came to no good end on some rank; then none goes on.
-    pub fn phase(&self, phase: &Phase) -> Result<JobResult, SeriesEnd> {
-        let (run, workers) = PhaseRun::start(self, phase)?;
-        run.run(workers)
+    /// Does a phase with all other ranks. Where it came to no good end on some rank, none goes on.
+    pub fn phase(&self, phase: &Phase) -> PhaseEnd {
+        match PhaseRun::start(self, phase) {
+            Ok((run, workers)) => run.run(workers),
+            Err(end) => (None, Err(end)),
+        }
     }
 
     /// Has all ranks come here with what they need to go on: all have it, or none goes on.

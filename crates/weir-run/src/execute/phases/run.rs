@@ -10,7 +10,7 @@ use weir_sys::clock::{Tick, Timeline};
 use weir_units::Nanos;
 
 use super::share::PhaseShare;
-use super::{Phase, SeriesEnd, Word};
+use super::{Phase, PhaseEnd, SeriesEnd, Word};
 use crate::execute::running::{EndedJob, JobSetup, RunningJob};
 use crate::execute::thread::Event;
 use crate::execute::{Entry, collect};
@@ -93,7 +93,8 @@ impl<'a> PhaseRun<'a> {
         Ok((run, running))
     }
 
-    pub(super) fn run(mut self, mut workers: RunningJob) -> Result<JobResult, SeriesEnd> {
+    /// Its figures, where it began, and its end.
+    pub(super) fn run(mut self, mut workers: RunningJob) -> PhaseEnd {
         self.wait_while(&mut workers, RunningJob::is_getting_ready);
         let agreed = self
             .control
@@ -108,7 +109,9 @@ impl<'a> PhaseRun<'a> {
         self.wait_while(&mut workers, |job| !job.is_over());
         *lock(&self.control.phases.board.view) = None;
         let ended = workers.finish(self.control.clock.now());
-        agreed?;
+        if let Err(end) = agreed {
+            return (None, Err(end));
+        }
         let failed = ended.failure.clone();
         let kept = self.keep(&ended);
         let word = match (&failed, &kept, ended.state) {
@@ -119,12 +122,12 @@ impl<'a> PhaseRun<'a> {
         // What another rank has said in the middle of the phase all have heard.
         let heard = self.heard.take();
         let agreed = heard.map_or_else(|| self.control.agree(word), Err);
-        match failed {
-            Some(failure) => Err(SeriesEnd::Failed(failure)),
-            None => kept
-                .map_err(SeriesEnd::Failed)
-                .and_then(|kept| agreed.map(|()| kept)),
-        }
+        let end = match (failed, &kept) {
+            (Some(failure), _) => Err(SeriesEnd::Failed(failure)),
+            (None, Err(failure)) => Err(SeriesEnd::Failed(failure.clone())),
+            (None, Ok(_)) => agreed,
+        };
+        (kept.ok(), end)
     }
 
     fn rank(&self) -> u32 {
