@@ -180,6 +180,7 @@ impl Container {
 }
 
 /// An open container.
+#[inline]
 pub(crate) fn known(containers: &[Container], id: ContainerId) -> Result<&Container> {
     let found = containers.get(id.0 as usize);
     found.ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
