@@ -166,8 +166,8 @@ fn planned_jobs(run: &RunResult) -> Vec<(usize, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use weir_schema::Kind;
     use weir_schema::sample::{self, JobSample};
+    use weir_schema::{Kind, ObjectOutcome, ObjectRank, ObjectWorkload, Outcome};
 
     use super::*;
 
@@ -192,5 +192,22 @@ mod tests {
         let names: Vec<&str> = pair.differences.iter().map(|d| &*d.name).collect();
         assert_eq!(names, ["sizes.size.read.bytes", "two: depth.queue_depth"]);
         assert_eq!(pair.problems, ["sizes.size.read.bytes differs"]);
+    }
+
+    #[test]
+    fn stores_whose_updates_survive_other_ends_are_not_compared() {
+        let run = |durability| {
+            let job = Job::of_objects("store", ObjectWorkload::default());
+            let mut run = sample::result(sample::plan(vec![vec![job]]));
+            let ranks = vec![ObjectRank {
+                durability,
+                ..ObjectRank::default()
+            }];
+            run.groups[0].jobs[0].outcome = Outcome::ObjectStore(Box::new(ObjectOutcome { ranks }));
+            run
+        };
+        let (a, b) = (run(ObjectDurability::Process), run(ObjectDurability::Power));
+        assert_ne!(durability(&a), durability(&b));
+        assert_eq!(durability(&a), durability(&a));
     }
 }

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use weir_schema::{
-    ErrorCode, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine, ObjectFailure, ObjectKey,
-    ObjectKeys, ObjectLayout, ObjectOutcome, ObjectRank, ObjectRun, ObjectTest, ObjectValue,
-    ObjectWorkload, Outcome, RunResult, Span, State, Workload,
+    EndedBy, ErrorCode, ObjectAction, ObjectClass, ObjectDurability, ObjectEngine, ObjectFailure,
+    ObjectKey, ObjectKeys, ObjectLayout, ObjectOutcome, ObjectRank, ObjectRun, ObjectTest,
+    ObjectValue, ObjectWorkload, Outcome, RunResult, Span, State, Workload,
 };
 use weir_units::{Bytes, Nanos};
 
@@ -238,9 +238,10 @@ fn parameters_stand_behind_semicolons_or_right_behind_the_letter() {
     assert_eq!((first.offset, first.size), (Bytes(0), Bytes(64)));
     assert_eq!((second.offset, second.size), (Bytes(16), Bytes(32)));
     assert_eq!(third.action, ObjectAction::Verify);
-    let part = &tests_of("P;d;O=1;D=10;a=2;n=16")[0];
+    let part = &tests_of("P;d;O=1;D=10")[0];
     assert_eq!(part.action, ObjectAction::Punch { dkeys: true });
     assert_eq!((part.objects, part.dkeys), (Some(1), Some(10)));
+    let part = &tests_of("U;a=2;n=16")[0];
     assert_eq!((part.akeys, part.strides), (Some(2), Some(16)));
     let walk = ObjectAction::Iterate {
         visible: true,
@@ -318,6 +319,10 @@ fn what_a_string_cannot_ask_for_is_refused_with_the_rest_of_it() {
         "U;s=5T",
         "U;n=17",
         "U;o=18446744073709551615",
+        "P;n=1",
+        "P;d;a=1",
+        "P;o=16;s=16",
+        "P;D=3",
     ] {
         assert!(!refused(text).why.is_empty(), "{text}");
     }
@@ -585,6 +590,16 @@ fn text(words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
 }
 
 fn text_of(door: &'static Door, words: &[&str], ranks: u32, runs: &[ObjectRun]) -> Printed {
+    let (result, given) = result_of(door, words, ranks, runs);
+    output::print(&result, &given)
+}
+
+fn result_of(
+    door: &'static Door,
+    words: &[&str],
+    ranks: u32,
+    runs: &[ObjectRun],
+) -> (RunResult, Given) {
     let given = given_of(door, words, true).unwrap();
     let request = plan::read(&given, &TestMachine(Some("DAOS"))).unwrap();
     let Action::Measure(Input::Made(plan)) = request.action else {
@@ -611,7 +626,26 @@ fn text_of(door: &'static Door, words: &[&str], ranks: u32, runs: &[ObjectRun]) 
     job.outcome = Outcome::ObjectStore(Box::new(ObjectOutcome {
         ranks: (0..ranks).map(rank).collect(),
     }));
-    output::print(&result, &given)
+    (result, given)
+}
+
+#[test]
+fn an_interrupted_test_is_printed_as_far_as_it_came() {
+    let runs = [run_of(0, "update", 4000, 2), run_of(1, "fetch", 1000, 3)];
+    let (mut result, given) = result_of(&VOS_PERF, &["-R", "U;p F;p V;p"], 1, &runs);
+    result.ended_by = Some(EndedBy { signal: 2 });
+    let printed = output::print(&result, &given).out;
+    for part in [
+        "UPDATE successfully completed:\n",
+        "Completed test=UPDATE\n",
+        "FETCH interrupted:\n\tduration  : 0.000001   sec\n",
+        "FETCH interrupted\n",
+    ] {
+        assert!(printed.contains(part), "{part}: {printed}");
+    }
+    for part in ["FETCH successfully", "Completed test=FETCH", "VERIFY"] {
+        assert!(!printed.contains(part), "{part}: {printed}");
+    }
 }
 
 #[test]
@@ -743,6 +777,8 @@ fn what_the_peers_figures_leave_out_stands_below_them() {
     for line in [
         "\t+ found     : 5 of 5, greatest dkey 5, last extent ends at 640\n",
         "\t+ missed    : 4 (40.0 %)\n",
+        // Of 6 that found something, in 1 µs.
+        "\trate      : 6000000.00 IO/sec\n",
         "\t+ freed     : 7 versions, 448 bytes\n",
         "\takey_per_dkey : 1 (const)\n",
         "\tdkey_per_obj  : 256 (int)\n",
