@@ -146,6 +146,7 @@ fn requests_of_every_kind_are_read_as_they_were_written_and_as_nothing_where_the
             Request::Collect {},
             Request::Scrub {},
             Request::Stats {},
+            Request::Destroy { container },
         ];
         requests.extend(scopes.map(|scope| Request::Punch {
             container,
@@ -267,7 +268,7 @@ fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
         match random.below(3) {
             0 => bytes.truncate(place),
             1 => bytes.insert(place, random.below(256) as u8),
-            _ => operation = random.below(14) as u16,
+            _ => operation = random.below(15) as u16,
         }
     }
     (operation, bytes)
@@ -716,6 +717,23 @@ fn clients_make_no_more_containers_than_a_pool_may_have() {
     for mode in [ContainerMode::Open, ContainerMode::OpenOrCreate] {
         assert_eq!(store.container(uuid(5), mode), Ok(ContainerId(5)));
     }
+    // One that is destroyed makes room.
+    store.destroy(ContainerId(5)).unwrap();
+    let again = store.container(uuid(5), ContainerMode::Create);
+    assert_eq!(
+        code(store.container(uuid(5), ContainerMode::Create)),
+        ObjectCode::Exist
+    );
+    let data = [1; 5];
+    let iods = [Iod::single(b"a", 5)];
+    let done = store.update(
+        at(again.unwrap(), HASHED, b"d"),
+        &iods,
+        Epoch(1),
+        NONE,
+        &data,
+    );
+    assert_eq!(done, Ok(Ticket::Done(5)));
 }
 
 #[test]

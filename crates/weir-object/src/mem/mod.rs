@@ -163,6 +163,11 @@ impl ObjectStore for MemStore {
         self.open_container(uuid, mode)
     }
 
+    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+        self.note_pass(RecordKind::DropContainer, container, ALL_EPOCHS)
+            .map(drop)
+    }
+
     fn update(
         &mut self,
         key: KeyAt<'_>,
@@ -312,7 +317,7 @@ impl ObjectStore for MemStore {
 
     fn stats(&self) -> StoreStats {
         StoreStats {
-            containers: self.index.containers.len() as u64,
+            containers: there(&self.index.containers).count() as u64,
             objects: self.index.objects.len() as u64,
             akeys: self.index.items.len() as u64,
             versions: self.index.versions,

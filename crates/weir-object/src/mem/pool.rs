@@ -158,7 +158,9 @@ impl<M: Medium> Mem<M> {
                 let (of, span) = (record.container, EpochRange { after, upto });
                 refuse!(!self.is_possible(&record) => Io, "a record of the pool's log makes no sense");
                 match record.kind {
-                    kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
+                    kind @ (RecordKind::Aggregate
+                    | RecordKind::Discard
+                    | RecordKind::DropContainer) => {
                         self.pass_over(kind, of, span);
                     }
                     _ => self.index.apply(&self.medium, &record, at),
@@ -201,7 +203,7 @@ impl<M: Medium> Mem<M> {
             uuid: self.uuid,
             bytes: self.medium.len(),
             sums: self.sums,
-            containers: self.index.containers.iter().map(|c| c.uuid).collect(),
+            containers: there(&self.index.containers).map(|c| c.uuid).collect(),
         }
     }
 }

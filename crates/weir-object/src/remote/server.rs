@@ -326,6 +326,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 let freed = self.stored()?.pass(container, range, discards)?;
                 freed.put(&mut self.reply);
             }
+            Request::Destroy { container } => self.stored()?.destroy(container)?,
             Request::Collect {} => self.stored()?.collect()?.put(&mut self.reply),
             Request::Scrub {} => self.scrub(buffer.len())?,
             Request::Stats {} => {
@@ -354,7 +355,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         if mode == ContainerMode::Open || store.stats().containers < MOST_CONTAINERS {
             return store.container(uuid, mode);
         }
-        let full = "the pool has 1024 containers, as many as clients may make";
+        let full = "the pool has 1024 containers, as many as clients may make; use one of them \
+                    (-X UUID; `weir obj info` lists them), or serve a new pool";
         let full = ObjectCode::NoSpace.error(full);
         match (store.container(uuid, ContainerMode::Open), mode) {
             (Ok(there), ContainerMode::OpenOrCreate) => Ok(there),

@@ -36,7 +36,7 @@ pub(super) struct Session<S> {
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
     made: Option<PathBuf>,
-    /// The container is this run's and on servers: nothing is left in it at the end.
+    /// The container is this run's and on servers: it is destroyed at the end.
     empties: bool,
 }
 
@@ -320,10 +320,8 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         let mut emptied = Ok(0);
         if self.empties && self.work.engine != ObjectEngine::Echo {
-            self.epoch = Epoch::LATEST;
-            let (all, store) = (self.all_epochs(), &mut self.store);
-            let discarded = store.discard(self.container, all);
-            emptied = discarded.and_then(|_| store.collect());
+            let destroyed = self.store.destroy(self.container);
+            emptied = destroyed.and_then(|()| self.store.collect());
         }
         let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {
