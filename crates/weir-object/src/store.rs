@@ -446,7 +446,7 @@ pub trait ObjectStore: Send + Sized {
     ) -> Result<()>;
 
     /// Keeps what is visible at the epoch from aggregation; the epoch at which it is read, another one
-    /// only where the store has its own.
+    /// only where the store has its own or, asked at 0, a server chooses it.
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch>;
 
     /// Ends the protection of a snapshot.

@@ -737,6 +737,49 @@ fn clients_make_no_more_containers_than_a_pool_may_have() {
 }
 
 #[test]
+fn a_snapshot_whose_epoch_the_server_chooses_sees_all_that_was_acknowledged() {
+    let mut store = remote(vec![mem(), mem()], 0, 0);
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    // A client whose clock is ahead, one whose is behind, and one that lets the server choose.
+    let ahead = u64::MAX / 2;
+    for (number, epoch) in [(0, ahead), (1, 5), (2, 0), (3, ahead + 1)] {
+        for key in 0..8_u8 {
+            let object = ObjectId { hi: 0, lo: number };
+            let iods = [Iod::single(b"a", 1)];
+            let _ = store
+                .update(at(c, object, &[key]), &iods, Epoch(epoch), NONE, b"x")
+                .unwrap();
+        }
+    }
+    let snapshot = store.snapshot(c, Epoch(0)).unwrap();
+    let mut seen = 0;
+    let visit = &mut |_: ListEntry<'_>| {
+        seen += 1;
+        true
+    };
+    let mut anchor = ListAnchor::default();
+    store
+        .list(c, ListLevel::Objects, snapshot, &mut anchor, visit)
+        .unwrap();
+    assert_eq!((seen, snapshot), (4, Epoch(ahead + 1)));
+    // It is that of all targets, and nothing else is kept.
+    for key in 0..8_u8 {
+        let object = ObjectId { hi: 0, lo: 0 };
+        let iods = [Iod::single(b"a", 1)];
+        let _ = store
+            .update(at(c, object, &[key]), &iods, Epoch::LATEST, NONE, b"y")
+            .unwrap();
+    }
+    let all = EpochRange {
+        after: Epoch(0),
+        upto: Epoch::LATEST,
+    };
+    assert_eq!(store.aggregate(c, all).unwrap().versions, 0);
+    store.drop_snapshot(c, snapshot).unwrap();
+    assert_eq!(store.aggregate(c, all).unwrap().versions, 8);
+}
+
+#[test]
 fn echo_answers_with_any_bytes_counts_and_stores_nothing() {
     let mut store = remote::<MemStore>(vec![None], 0, 0);
     let c = store.container([1; 16], ContainerMode::Create).unwrap();

@@ -102,6 +102,8 @@ pub struct Target<S, H> {
     held: (u64, u64),
     /// The last epoch that it gave.
     clock: u64,
+    /// The greatest epoch that a client gave.
+    seen: Epoch,
     /// Small fetches of this round, by the places of their payloads.
     batch: Vec<(H, Range<usize>)>,
     payloads: Vec<u8>,
@@ -124,6 +126,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             counters: Counters::default(),
             held: (0, most_held),
             clock: 0,
+            seen: Epoch(0),
             batch: Vec::new(),
             payloads: Vec::new(),
             fetched: VecDeque::new(),
@@ -313,7 +316,12 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 epoch,
                 ends: false,
             } => {
-                self.stored()?.snapshot(container, epoch)?;
+                // Everything that was acknowledged is in it, whoever gave the epochs.
+                let chosen = (epoch.0 == 0).then(|| self.stamp(epoch).max(self.seen));
+                let made = self
+                    .stored()?
+                    .snapshot(container, chosen.unwrap_or(epoch))?;
+                made.put(&mut self.reply);
             }
             Request::Snapshot {
                 container, epoch, ..
@@ -368,6 +376,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// The epoch of an update or a punch: where the client left it open, the time.
     fn stamp(&mut self, asked: Epoch) -> Epoch {
         if asked.0 != 0 {
+            self.seen = self.seen.max(asked.min(Epoch::LATEST));
             return asked;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);

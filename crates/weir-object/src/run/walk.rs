@@ -4,6 +4,7 @@
 
 use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectRun, ObjectTest};
 
+use super::check::is_on_servers;
 use super::keys::Ranges;
 use super::session::{Session, add_freed};
 use crate::prelude::*;
@@ -173,7 +174,9 @@ impl<S: ObjectStore> Session<S> {
 
     fn list_objects(&mut self, run: &mut ObjectRun) -> Result<()> {
         let (container, level) = (self.container, ListLevel::Objects);
-        let epoch = self.store.snapshot(container, self.epoch)?;
+        // Others write to servers too: these choose an epoch that is not behind theirs.
+        let asked = [self.epoch, Epoch(0)][usize::from(is_on_servers(&self.work))];
+        let epoch = self.store.snapshot(container, asked)?;
         let mut anchor = ListAnchor::default();
         while !anchor.done {
             let mut count = 0;
