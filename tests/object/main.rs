@@ -364,12 +364,14 @@ fn a_pool_that_cannot_be_made_is_told_without_a_table() {
     let missing = call(stage, &[&["-D", "none/below"], &run[..]].concat());
     said(missing).code(3).err("directory none/below: ").silent();
     std::fs::write(stage.path("vos0"), "mine").unwrap();
-    let failed = vos_perf(stage, &run).code(1);
+    let failed = vos_perf(stage, &run).code(2);
     assert!(
-        failed.err.contains("Failed to initialize step=1, rc="),
+        failed
+            .err
+            .contains("Failed to initialize step=1, rc=-1004: DER_EXIST(-1004)"),
         "{failed}"
     );
-    assert!(failed.err.contains("DER_EXIST(-1004)"), "{failed}");
+    assert!(failed.err.contains("--pool UUID (-u)"), "{failed}");
     assert!(!failed.out.contains("Pool :"), "{failed}");
     assert_eq!(std::fs::read(stage.path("vos0")).unwrap(), b"mine");
 }

@@ -55,9 +55,12 @@ fn serve(settings: ServeSettings) -> Outcome {
             Sums::Xxh3 => ValueSums::Xxh3,
         },
     };
-    let opened = pool.open().map_err(|why| match why.code {
-        ObjectCode::NonExist | ObjectCode::Busy => Refusal::lacks(why),
-        _ => Refusal::usage(why),
+    let opened = pool.open().map_err(|why| {
+        if why.code.is_of_place() {
+            Refusal::lacks(why)
+        } else {
+            Refusal::usage(why)
+        }
     })?;
     if named.is_none() {
         output::error(&format!("note: the pool is {}\n", uuid_text(&uuid)));
