@@ -28,7 +28,7 @@ use crate::prelude::*;
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
-pub use pool::{PoolFacts, may_be_pool};
+pub use pool::{PoolFacts, may_be_pool, pool_uuid};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
 use update::{Placed, Source};

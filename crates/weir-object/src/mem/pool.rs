@@ -26,6 +26,15 @@ pub fn may_be_pool(head: &[u8]) -> bool {
     PLACES.iter().any(begins)
 }
 
+/// Name of the pool of a file that begins with these bytes, two pages at least.
+///
+/// # Errors
+/// `INVAL` where it is none.
+pub fn pool_uuid(head: &[u8]) -> Result<StoreUuid> {
+    let blocks = PLACES.into_iter().filter_map(|at| head.get(at as usize..));
+    Superblock::read(blocks, MAGIC, None).map(|block| block.uuid)
+}
+
 /// Facts about a pool, beside its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
