@@ -124,6 +124,7 @@ impl<S: ObjectStore> Session<S> {
                 let (container, epoch) = (self.container, self.epoch);
                 let visit = &mut |_: ListEntry<'_>| {
                     run.hits += 1;
+                    run.operations += 1;
                     true
                 };
                 while !within.done {
