@@ -25,7 +25,10 @@ impl<S: ObjectStore> Session<S> {
                 self.punch(ranges, base, dkeys, &mut run)
             }
             ObjectAction::Iterate { .. } => self.iterate(test.action, &mut run),
-            ObjectAction::Query => self.query(base, &mut run),
+            ObjectAction::Query => match test.action.lacks(&self.work.layout) {
+                Some(why) => ObjectCode::Inval.fail(why),
+                None => self.query(base, &mut run),
+            },
             ObjectAction::Aggregate { .. } | ObjectAction::Discard { .. } => {
                 let discards = matches!(test.action, ObjectAction::Discard { .. });
                 let freed = self.store.pass(self.container, self.all_epochs(), discards);
