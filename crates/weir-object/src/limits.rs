@@ -2,12 +2,15 @@
 //!
 //! In: what a caller gives. Out: the refusal, where it is outside of the model's limits.
 
+#![expect(clippy::inline_always, reason = "checks of updates and fetches")]
+
 use crate::array::Rect;
 use crate::prelude::*;
 
 /// Most extents of one attribute key and call.
 const MAX_EXTENTS: usize = 128;
 
+#[inline]
 pub(super) fn check_epoch(epoch: Epoch) -> Result<()> {
     refuse!(epoch.0 == 0 || epoch.0 == u64::MAX => Inval, "epochs lie between 1 and 2^64 - 2");
     Ok(())
@@ -18,15 +21,22 @@ pub(super) fn check_range(range: EpochRange) -> Result<()> {
     check_epoch(range.upto)
 }
 
+#[inline]
 pub(super) fn check_key(key: &[u8], order: KeyOrder) -> Result<()> {
-    refuse!(key.is_empty() => Inval, "a key is empty");
-    refuse!(key.len() > MAX_KEY => Inval, "a key is longer than 64 KiB");
-    refuse!(order == KeyOrder::Integer && key.len() != 8 => Inval, "an integer key has not 8 bytes");
-    refuse!(order == KeyOrder::Lexical && key.len() > MAX_LEXICAL_KEY => Inval,
-        "a lexical key is longer than 80 bytes");
-    Ok(())
+    match order {
+        _ if key.is_empty() => ObjectCode::Inval.fail("a key is empty"),
+        _ if key.len() > MAX_KEY => ObjectCode::Inval.fail("a key is longer than 64 KiB"),
+        KeyOrder::Integer if key.len() != 8 => {
+            ObjectCode::Inval.fail("an integer key has not 8 bytes")
+        }
+        KeyOrder::Lexical if key.len() > MAX_LEXICAL_KEY => {
+            ObjectCode::Inval.fail("a lexical key is longer than 80 bytes")
+        }
+        _ => Ok(()),
+    }
 }
 
+#[inline]
 pub(crate) fn check_akey(object: ObjectId, akey: &[u8]) -> Result<()> {
     if object.is_flat() && akey.is_empty() {
         return Ok(());
@@ -52,7 +62,9 @@ pub(crate) fn check_iods(object: ObjectId, iods: &[Iod<'_>]) -> Result<u64> {
         if iod.kind == IodKind::Array {
             refuse!(iod.extents.is_empty() || iod.extents.len() > MAX_EXTENTS => Inval,
                 "an array has 1 to 128 extents");
-            iod.extents.iter().copied().try_for_each(check_extent)?;
+            for &extent in iod.extents {
+                check_extent(extent)?;
+            }
         }
         let bytes = iod.room();
         refuse!(bytes > MAX_VALUE => Inval, "a value is longer than 1 GiB");
@@ -76,25 +88,30 @@ pub(super) fn check_apart(extents: &[RecordExtent]) -> Result<()> {
 }
 
 /// Checks what a call on values names; the bytes of its data.
-pub(crate) fn check_call(at: CallAt<'_>, iods: &[Iod<'_>]) -> Result<u64> {
+#[inline(always)]
+pub(crate) fn check_call(at: &CallAt<'_>, iods: &[Iod<'_>]) -> Result<u64> {
     check_epoch(at.epoch)?;
     check_key(at.key.dkey, at.key.object.dkeys())?;
     check_iods(at.key.object, iods)
 }
 
 /// Checks an update; the bytes of its data.
-pub(crate) fn check_update(at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<u64> {
+#[inline(always)]
+pub(crate) fn check_update(at: &CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<u64> {
     let bytes = check_call(at, iods)?;
     refuse!(bytes != data.len() as u64 => Inval, "the data has not the length of the descriptors");
     for iod in iods {
         refuse!(iod.size == 0 => Inval, "a value is empty");
-        check_apart(iod.extents())?;
+        if iod.kind == IodKind::Array {
+            check_apart(iod.extents)?;
+        }
     }
     Ok(bytes)
 }
 
 /// Checks a fetch.
-pub(crate) fn check_fetch(at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<()> {
+#[inline(always)]
+pub(crate) fn check_fetch(at: &CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<()> {
     refuse!(check_call(at, iods)? > data.len() as u64 => Inval,
         "the data has less room than the descriptors say");
     Ok(())

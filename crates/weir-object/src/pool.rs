@@ -202,6 +202,7 @@ pub(crate) fn there(containers: &[Container]) -> impl Iterator<Item = &Container
 }
 
 /// An open container.
+#[inline]
 pub(crate) fn known(containers: &[Container], id: ContainerId) -> Result<&Container> {
     let found = containers.get(id.0 as usize);
     let found = found.filter(|container| !container.is_gone);

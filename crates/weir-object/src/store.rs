@@ -180,11 +180,12 @@ impl<'a> Iod<'a> {
     #[inline]
     pub(crate) fn room(&self) -> u64 {
         let counts = self.extents.iter().map(|extent| extent.count);
-        let records = match self.kind {
-            IodKind::Single => 1,
-            IodKind::Array => counts.fold(0, u64::saturating_add),
-        };
-        self.size.saturating_mul(records)
+        match self.kind {
+            IodKind::Single => self.size,
+            IodKind::Array => self
+                .size
+                .saturating_mul(counts.fold(0, u64::saturating_add)),
+        }
     }
 
     /// Its extents; of a single value one, with one record.

@@ -231,7 +231,7 @@ impl ObjectStore for DaosStore {
         data: &[u8],
     ) -> Result<Ticket> {
         check_latest(epoch)?;
-        let bytes = check_update(CallAt::new(key, epoch, conditions), iods, data)?;
+        let bytes = check_update(&CallAt::new(key, epoch, conditions), iods, data)?;
         let object = self.object(key.container, key.object)?;
         let (flags, call) = (flags(conditions), (key.dkey, iods));
         if let Some(queue) = &mut self.queue {
@@ -252,7 +252,7 @@ impl ObjectStore for DaosStore {
         conditions: Conditions,
         data: &mut [u8],
     ) -> Result<Ticket> {
-        check_call(CallAt::new(key, epoch, conditions), iods)?;
+        check_call(&CallAt::new(key, epoch, conditions), iods)?;
         let transaction = self.transaction(key.container, epoch)?;
         let object = self.object(key.container, key.object)?;
         let at = (object, transaction, flags(conditions));

@@ -46,7 +46,7 @@ impl ObjectStore for DiskStore {
         data: &[u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        let at = CallAt::new(key, epoch, conditions);
+        let at = &CallAt::new(key, epoch, conditions);
         let done = (|| {
             known(&self.containers, key.container)?;
             check_update(at, iods, data)?;
@@ -65,7 +65,7 @@ impl ObjectStore for DiskStore {
         data: &mut [u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        let at = CallAt::new(key, epoch, conditions);
+        let at = &CallAt::new(key, epoch, conditions);
         let done = (|| {
             known(&self.containers, key.container)?;
             check_fetch(at, iods, data)?;

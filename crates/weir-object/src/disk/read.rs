@@ -209,11 +209,11 @@ impl View<'_> {
 
     pub(super) fn fetch(
         &self,
-        at: CallAt<'_>,
+        at: &CallAt<'_>,
         iods: &mut [Iod<'_>],
         mut data: &mut [u8],
     ) -> Result<u64> {
-        let CallAt { key, epoch, .. } = at;
+        let CallAt { key, epoch, .. } = *at;
         let mut place = Place::dkey(key.container, key.object, key.dkey);
         refuse!(at.conditions.has(Conditions::DKEY_FETCH) && !self.dkey_exists(&place, epoch.0)? => no_dkey());
         let mut found = 0;

@@ -15,8 +15,8 @@ struct Write<'a> {
 }
 
 impl View<'_> {
-    pub(super) fn update(&mut self, at: CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<u64> {
-        let CallAt { key, epoch, .. } = at;
+    pub(super) fn update(&mut self, at: &CallAt<'_>, iods: &[Iod<'_>], data: &[u8]) -> Result<u64> {
+        let CallAt { key, epoch, .. } = *at;
         let mut place = Place::dkey(key.container, key.object, key.dkey);
         let exists =
             |akey: &[u8]| self.akey_exists(&place.clone().with_akey(key.object, akey), epoch.0);

@@ -23,12 +23,17 @@ impl<M: Medium> Mem<M> {
         data: &mut [u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        self.fetch_at(CallAt::new(key, epoch, conditions), iods, data)
+        self.fetch_at(&CallAt::new(key, epoch, conditions), iods, data)
             .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
     }
 
-    fn fetch_at(&self, at: CallAt<'_>, iods: &mut [Iod<'_>], mut out: &mut [u8]) -> Result<Ticket> {
-        let CallAt { key, epoch, .. } = at;
+    fn fetch_at(
+        &self,
+        at: &CallAt<'_>,
+        iods: &mut [Iod<'_>],
+        mut out: &mut [u8],
+    ) -> Result<Ticket> {
+        let CallAt { key, epoch, .. } = *at;
         known(&self.index.containers, key.container)?;
         check_fetch(at, iods, out)?;
         let object = self.index.object(key.container.0, key.object);

@@ -217,7 +217,7 @@ impl ObjectStore for MemStore {
         reserved: Reserved,
     ) -> Result<Ticket> {
         let iods = std::slice::from_ref(iod);
-        let at = CallAt::new(key, epoch, conditions);
+        let at = &CallAt::new(key, epoch, conditions);
         let done = check_call(at, iods).and_then(|len| {
             if len != reserved.len || iod.extents().len() != 1 {
                 return ObjectCode::Inval.fail("the reserved space has another length");

@@ -49,7 +49,7 @@ impl<M: Medium> Mem<M> {
         data: &[u8],
     ) -> Result<Ticket> {
         let akey = iods.first().map_or(&[][..], |iod| iod.akey);
-        let at = CallAt::new(key, epoch, conditions);
+        let at = &CallAt::new(key, epoch, conditions);
         check_update(at, iods, data)
             .and_then(|_| self.write(at, iods, &Source::Data(data)))
             .map_err(|e| e.at(key.object, key.dkey, akey, epoch))
@@ -70,7 +70,7 @@ impl<M: Medium> Mem<M> {
     /// Writes values that were checked.
     pub(super) fn write(
         &mut self,
-        at: CallAt<'_>,
+        at: &CallAt<'_>,
         iods: &[Iod<'_>],
         source: &Source<'_>,
     ) -> Result<Ticket> {
@@ -129,7 +129,7 @@ impl<M: Medium> Mem<M> {
     /// Copies the values that are not there yet to their places; the bytes of all.
     fn place_values(
         &mut self,
-        CallAt { key, epoch, .. }: CallAt<'_>,
+        &CallAt { key, epoch, .. }: &CallAt<'_>,
         iods: &[Iod<'_>],
         source: &Source<'_>,
     ) -> Result<u64> {
@@ -250,8 +250,8 @@ impl<M: Medium> Mem<M> {
         self.index.item(&self.medium, object, dkey, akey)
     }
 
-    fn check_conditions(&self, at: CallAt<'_>, iods: &[Iod<'_>]) -> Result<()> {
-        let CallAt { key, epoch, .. } = at;
+    fn check_conditions(&self, at: &CallAt<'_>, iods: &[Iod<'_>]) -> Result<()> {
+        let CallAt { key, epoch, .. } = *at;
         let object = self.index.object(key.container.0, key.object);
         let head = self.index.head(&self.medium, object, key.dkey);
         let of_akey = |akey: &[u8]| {
@@ -264,8 +264,8 @@ impl<M: Medium> Mem<M> {
 }
 
 /// The record of a value, but for its group and its piece sums.
-fn describe<'a>(at: CallAt<'a>, iod: &Iod<'a>, placed: &Placed) -> Record<'a> {
-    let CallAt { key, epoch, .. } = at;
+fn describe<'a>(at: &CallAt<'a>, iod: &Iod<'a>, placed: &Placed) -> Record<'a> {
+    let CallAt { key, epoch, .. } = *at;
     let mut record = Record::new(RecordKind::Single, key.container.0, key.object, epoch.0);
     (record.dkey, record.akey) = (key.dkey, iod.akey);
     (record.at, record.sum) = (placed.at, placed.sum);
