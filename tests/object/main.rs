@@ -271,6 +271,36 @@ fn case_5_a_query_finds_the_greatest_key_and_the_end_of_each_array() {
         .err("Integer dkeys required for query test (-i)\n");
     let verb = [&["vos-perf", "-D", "."], &lacking[..]].concat();
     stage.say(&verb).code(1).err("Q fails: Integer dkeys");
+    // Its failure is in the result.
+    let said = stage.say(&[&verb[..], &["--format", "json"]].concat());
+    let result: Value = serde_json::from_str(&said.code(1).out).unwrap();
+    let job = &result["groups"][0]["jobs"][0];
+    let last = job["phases"].as_array().unwrap().last().unwrap();
+    assert_eq!(last["name"], "query");
+    assert_eq!(
+        (&job["state"], &last["measured"]["state"]),
+        (&"failed".into(), &"failed".into()),
+        "{last}"
+    );
+    let failure = &runs(&result).last().unwrap()["failure"];
+    assert_eq!(
+        failure["text"],
+        "Integer dkeys required for query test (-i)"
+    );
+}
+
+#[test]
+fn keys_and_values_that_a_walk_visits_are_its_operations() {
+    let stage = &Stage::in_memory();
+    let words = [
+        "-d", "3", "-a", "2", "-n", "4", "-A", "-P", "64M", "-R", "U I I;s",
+    ];
+    let result = result(stage, &words);
+    let visited: Vec<u64> = runs(&result)[1..]
+        .iter()
+        .map(|run| count(run, "operations"))
+        .collect();
+    assert_eq!(visited, [3 + 3 * 2 + 3 * 2 * 4, 3]);
 }
 
 #[test]
@@ -364,12 +394,14 @@ fn a_pool_that_cannot_be_made_is_told_without_a_table() {
     let missing = call(stage, &[&["-D", "none/below"], &run[..]].concat());
     said(missing).code(3).err("directory none/below: ").silent();
     std::fs::write(stage.path("vos0"), "mine").unwrap();
-    let failed = vos_perf(stage, &run).code(1);
+    let failed = vos_perf(stage, &run).code(2);
     assert!(
-        failed.err.contains("Failed to initialize step=1, rc="),
+        failed
+            .err
+            .contains("Failed to initialize step=1, rc=-1004: DER_EXIST(-1004)"),
         "{failed}"
     );
-    assert!(failed.err.contains("DER_EXIST(-1004)"), "{failed}");
+    assert!(failed.err.contains("--pool UUID (-u)"), "{failed}");
     assert!(!failed.out.contains("Pool :"), "{failed}");
     assert_eq!(std::fs::read(stage.path("vos0")).unwrap(), b"mine");
 }

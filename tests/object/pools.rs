@@ -133,6 +133,33 @@ fn versions_that_nobody_sees_are_dropped_once() {
 }
 
 #[test]
+fn pools_that_cannot_be_had_are_told_by_code_place_or_request() {
+    let stage = Stage::in_memory();
+    let perf = |words: &[&str], code: i32, rc: &str| {
+        let all = [&["vos_perf", "-D", "."], words].concat();
+        let said = crate::stage::said(stage.peer(&all)).code(code).silent();
+        let line = format!("Failed to initialize step=1, rc={rc}: ");
+        assert!(said.err.starts_with(&line), "{said}");
+    };
+    let open = pool(&stage, "vos0", ValueSums::None);
+    let foreign = "4a3a3a3a-3a3a-3a3a-3a3a-3a3a3a3a3a3a";
+    perf(&["-u", POOL_TEXT, "-R", "F"], 3, "-1012");
+    open.close().unwrap();
+    perf(&["-u", foreign, "-R", "F"], 2, "-1031");
+    std::fs::remove_file(stage.path("vos0")).unwrap();
+    let small = ["-d", "1", "-a", "1", "-n", "1", "-R"];
+    let with = |words: &[&'static str]| [&small[..], words].concat();
+    perf(&with(&["F", "-P", "1M"]), 2, "-1007");
+    perf(&with(&["U", "--durability", "power"]), 3, "-1010");
+    perf(&with(&["U", "--engine", "disk"]), 3, "-1010");
+    stage
+        .say(&["obj", "serve", "--dir", ".", "--durability", "power"])
+        .code(3)
+        .err("DER_NOSYS(-1010)");
+    assert_eq!(stage.list(), [] as [&str; 0]);
+}
+
+#[test]
 fn what_is_no_pool_is_told_apart_and_stays_as_it_is() {
     let stage = Stage::in_memory();
     let open = pool(&stage, "busy", ValueSums::None);

@@ -121,6 +121,57 @@ fn a_server_deletes_the_pool_that_it_made_and_keeps_the_one_that_was_there() {
 }
 
 #[test]
+fn what_a_run_made_on_a_server_is_gone_and_a_pool_has_the_targets_that_it_has() {
+    let stage = &Stage::in_memory();
+    let words = ["-D", ".", "-P", "64m", "--targets", "2", "--keep"];
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let line = |more: &[&str]| {
+        let all = [&["--server", &address, "-A", "-n", "1"], more].concat();
+        daos_perf(stage, &all)
+    };
+    // Each rank lists what the other one wrote too.
+    let two = line(&["--ranks", "2", "-d", "1", "-a", "1", "-R", "U O;p"]).code(0);
+    assert_eq!(two.out.matches("listed 2 objects\n").count(), 2, "{two}");
+    let other = ["-u", "4a3a3a3a-3a3a-3a3a-3a3a-3a3a3a3a3a3a", "-R", "F"];
+    line(&other).code(2).err("rc=-1031").err("another pool");
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    let info = || {
+        let said = stage.say(&["obj", "info", "--format", "json", "."]).code(0);
+        serde_json::from_str::<serde_json::Value>(&said.out).unwrap()["pools"].clone()
+    };
+    let pools = info();
+    for pool in [&pools[0], &pools[1]] {
+        assert_eq!(pool["containers"], serde_json::json!([]), "{pools}");
+        assert_eq!(pool["versions"], 0, "{pools}");
+    }
+    let uuid = pools[0]["uuid"].as_str().unwrap();
+    let named = ["-D", ".", "--pool", uuid];
+    let serve_again = ["obj", "serve", "--listen", "tcp://127.0.0.1:0"];
+    let fewer = [&serve_again, &named[..], &["--targets", "1"]].concat();
+    let said = stage.say(&fewer).code(2).err("--targets 1: pool ");
+    assert!(said.err.contains(" has 2;"), "{said}");
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &named);
+    let keeps = "0f0e0d0c-0b0a-4908-8706-050403020100";
+    let words = ["--server", &address, "-X", keeps, "-R", "U;p"];
+    daos_perf(stage, &words).code(0);
+    server.signal(Signal::TERM);
+    server.end().code(0);
+    for pool in info().as_array().unwrap() {
+        assert_eq!(pool["containers"][0], keeps);
+        assert!(pool["versions"].as_u64().unwrap() > 0, "{pool}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_once() {
+    let stage = &Stage::in_memory();
+    let said = daos_perf(stage, &["--server", "tcp://127.0.0.1:1", "-R", "U"]).code(3);
+    assert_eq!(said.err.matches("127.0.0.1:1").count(), 1, "{said}");
+    assert!(said.err.contains("rc=-2001: DER_IO(-2001): "), "{said}");
+}
+
+#[test]
 fn case_15_a_class_that_is_none_and_a_library_that_is_missing() {
     let stage = &Stage::in_memory();
     let none = daos_perf(stage, &["-c", "NOPE", "-R", "U"])

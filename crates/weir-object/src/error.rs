@@ -72,6 +72,14 @@ impl ObjectCode {
         self as u16
     }
 
+    /// True where a place or another user of it is the cause, and not what is asked for.
+    pub const fn is_of_place(self) -> bool {
+        matches!(
+            self,
+            Self::NonExist | Self::Busy | Self::NoSys | Self::NoPerm
+        )
+    }
+
     /// The code of a number, as calls of other programs give it: positive or negative.
     pub(crate) fn of(number: impl Into<i64>) -> Option<Self> {
         let number = number.into().unsigned_abs();

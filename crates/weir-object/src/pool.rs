@@ -9,7 +9,7 @@ use crc_fast::{CrcAlgorithm, checksum};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::ObjectCode;
-use crate::store::{ContainerId, Epoch, ObjectId, RecordExtent, Result, StoreUuid};
+use crate::store::{ContainerId, Epoch, EpochRange, ObjectId, RecordExtent, Result, StoreUuid};
 
 /// Counters of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,12 +164,23 @@ pub(crate) struct Container {
     pub(crate) uuid: StoreUuid,
     /// Epochs of snapshots.
     pub(crate) snapshots: Vec<u64>,
+    /// It was destroyed; its number is not given again.
+    pub(crate) is_gone: bool,
 }
 
 impl Container {
     pub(crate) fn new(uuid: StoreUuid) -> Self {
-        let snapshots = Vec::new();
-        Self { uuid, snapshots }
+        let (snapshots, is_gone) = (Vec::new(), false);
+        Self {
+            uuid,
+            snapshots,
+            is_gone,
+        }
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.snapshots.clear();
+        self.is_gone = true;
     }
 
     /// Keeps a snapshot, or drops it.
@@ -179,10 +190,22 @@ impl Container {
     }
 }
 
+/// All epochs that updates may have.
+pub(crate) const ALL_EPOCHS: EpochRange = EpochRange {
+    after: Epoch(0),
+    upto: Epoch::LATEST,
+};
+
+/// Containers that are there.
+pub(crate) fn there(containers: &[Container]) -> impl Iterator<Item = &Container> {
+    containers.iter().filter(|container| !container.is_gone)
+}
+
 /// An open container.
 #[inline]
 pub(crate) fn known(containers: &[Container], id: ContainerId) -> Result<&Container> {
     let found = containers.get(id.0 as usize);
+    let found = found.filter(|container| !container.is_gone);
     found.ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
 }
 
@@ -193,7 +216,7 @@ pub(crate) fn find_container(
     mode: ContainerMode,
 ) -> Result<Option<ContainerId>> {
     let mut numbered = (0..).zip(containers);
-    let found = numbered.find(|(_, container)| container.uuid == uuid);
+    let found = numbered.find(|(_, container)| container.uuid == uuid && !container.is_gone);
     match (found, mode) {
         (Some(_), ContainerMode::Create) => ObjectCode::Exist.fail("the container exists"),
         (None, ContainerMode::Open) => ObjectCode::NonExist.fail("no such container"),

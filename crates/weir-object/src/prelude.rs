@@ -5,6 +5,8 @@ pub(crate) use crate::conditions::{no_akey, no_dkey};
 pub(crate) use crate::error::{ObjectCode, ObjectError, code_of_io, refuse};
 pub(crate) use crate::limits::*;
 pub(crate) use crate::listing::visit_from;
-pub(crate) use crate::pool::{Container, find_container, known, local, sum_of, word};
+pub(crate) use crate::pool::{
+    ALL_EPOCHS, Container, find_container, known, local, sum_of, there, word,
+};
 pub(crate) use crate::run::uuid_text;
 pub(crate) use crate::store::*;

@@ -348,6 +348,9 @@ pub trait ObjectStore: Send + Sized {
     /// Creates or opens a container.
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
 
+    /// Destroys a container with all that is in it. Its number is not given again.
+    fn destroy(&mut self, container: ContainerId) -> Result<()>;
+
     /// Writes the values of one or more attribute keys, all or none of them. The same bytes at the
     /// same epoch again are a success; other bytes are `EXIST`.
     fn update(
@@ -444,7 +447,7 @@ pub trait ObjectStore: Send + Sized {
     ) -> Result<()>;
 
     /// Keeps what is visible at the epoch from aggregation; the epoch at which it is read, another one
-    /// only where the store has its own.
+    /// only where the store has its own or, asked at 0, a server chooses it.
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch>;
 
     /// Ends the protection of a snapshot.

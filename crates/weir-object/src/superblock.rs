@@ -48,7 +48,13 @@ pub(super) fn on_file<T>(
     let fail = |what, error: &std::io::Error| io_error(what, path, error);
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(new);
-    let file = options.open(path).map_err(|e| fail("open", &e))?;
+    let file = options.open(path).map_err(|e| {
+        let mut why = fail("open", &e);
+        if why.code == ObjectCode::Exist {
+            why.message += "; --pool UUID (-u) uses the pool in it, else remove the file";
+        }
+        why
+    })?;
     let made = (|| {
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|e| fail("lock (another process uses it)", &e.into()))?;

@@ -113,6 +113,11 @@ fn work_until_killed<S: ObjectStore>(open: Open<S>, path: &Path, from: u64) {
             };
             store.aggregate(c, range).unwrap();
             store.collect().unwrap();
+            // Another container comes and goes, or not quite.
+            let mode = ContainerMode::OpenOrCreate;
+            let other = store.container([2; 16], mode).unwrap();
+            update(&mut store, other, number, epoch);
+            store.destroy(other).unwrap();
         }
         update(&mut store, c, number, epoch);
         out.write_all(format!("done {epoch}\n").as_bytes()).unwrap();

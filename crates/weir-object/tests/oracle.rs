@@ -66,7 +66,23 @@ fn compared<S: ObjectStore>(
     let mut random = Random(seed);
     let mut container = store.container([1; 16], ContainerMode::Create).unwrap();
     for number in 0..operations {
-        if random.below(1_000) == 0 {
+        let turn = random.below(1_000);
+        if turn == 1 {
+            // What is in another container, which comes and goes, is not seen.
+            settle(&mut store, &mut model);
+            let other = store.container([2; 16], ContainerMode::Create).unwrap();
+            let mut of_other = Model {
+                targets: model.targets.clone(),
+                ..Model::default()
+            };
+            for at in 0..5 {
+                step(&mut store, &mut of_other, other, &mut Random(number + at));
+            }
+            settle(&mut store, &mut of_other);
+            store.snapshot(other, Epoch(number + 1)).unwrap();
+            store.destroy(other).unwrap();
+        }
+        if turn == 0 {
             settle(&mut store, &mut model);
             store.close().unwrap();
             store = open(&spec).unwrap();

@@ -263,6 +263,52 @@ fn extents(mut store: impl ObjectStore, reverse: bool) {
 }
 
 #[test]
+fn a_destroyed_container_is_gone_for_good_and_its_number_too() {
+    let dir = Dir::new("destroyed");
+    destroyed(&dir.spec(PoolMode::Create), MemStore::open);
+    std::fs::remove_file(dir.0.join("vos0")).unwrap();
+    destroyed(&dir.disk(PoolMode::Create), DiskStore::open);
+}
+
+fn destroyed<S: ObjectStore>(spec: &PoolSpec, open: fn(&PoolSpec) -> Result<S>) {
+    let mut store = open(spec).unwrap();
+    let kept = store.container([1; 16], ContainerMode::Create).unwrap();
+    let gone = store.container([2; 16], ContainerMode::Create).unwrap();
+    for (c, epoch) in [(kept, 5), (gone, 7)] {
+        let _ = put(&mut store, c, epoch, b"bytes").unwrap();
+    }
+    store.snapshot(gone, Epoch(9)).unwrap();
+    store.destroy(gone).unwrap();
+    let is_gone = |store: &mut S| {
+        assert_eq!((store.stats().containers, store.stats().versions), (1, 1));
+        assert_eq!(code(put(store, gone, 8, b"x")), ObjectCode::NoHdl);
+        assert_eq!(code(store.destroy(gone)), ObjectCode::NoHdl);
+        let open = store.container([2; 16], ContainerMode::Open);
+        assert_eq!(code(open), ObjectCode::NonExist);
+        assert_eq!(get(store, kept, 9).unwrap(), b"bytes");
+    };
+    is_gone(&mut store);
+    // The same after reading the pool again, and after writing its log anew.
+    for collects in [false, true, false] {
+        if collects {
+            store.collect().unwrap();
+        }
+        store.close().unwrap();
+        let spec = PoolSpec {
+            mode: PoolMode::Open,
+            ..spec.clone()
+        };
+        store = open(&spec).unwrap();
+        is_gone(&mut store);
+    }
+    let again = store.container([2; 16], ContainerMode::Create).unwrap();
+    assert!(again != gone && again != kept, "{again:?}");
+    assert_eq!(get(&mut store, again, 9).unwrap(), b"");
+    store.destroy(again).unwrap();
+    store.close().unwrap();
+}
+
+#[test]
 fn bad_input_is_refused_and_changes_nothing() {
     bad_input(MemStore::open(&PoolSpec::anonymous(16 << 20)).unwrap());
     let dir = Dir::new("bad_input");

@@ -146,6 +146,7 @@ fn requests_of_every_kind_are_read_as_they_were_written_and_as_nothing_where_the
             Request::Collect {},
             Request::Scrub {},
             Request::Stats {},
+            Request::Destroy { container },
         ];
         requests.extend(scopes.map(|scope| Request::Punch {
             container,
@@ -267,7 +268,7 @@ fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
         match random.below(3) {
             0 => bytes.truncate(place),
             1 => bytes.insert(place, random.below(256) as u8),
-            _ => operation = random.below(14) as u16,
+            _ => operation = random.below(15) as u16,
         }
     }
     (operation, bytes)
@@ -716,6 +717,66 @@ fn clients_make_no_more_containers_than_a_pool_may_have() {
     for mode in [ContainerMode::Open, ContainerMode::OpenOrCreate] {
         assert_eq!(store.container(uuid(5), mode), Ok(ContainerId(5)));
     }
+    // One that is destroyed makes room.
+    store.destroy(ContainerId(5)).unwrap();
+    let again = store.container(uuid(5), ContainerMode::Create);
+    assert_eq!(
+        code(store.container(uuid(5), ContainerMode::Create)),
+        ObjectCode::Exist
+    );
+    let data = [1; 5];
+    let iods = [Iod::single(b"a", 5)];
+    let done = store.update(
+        at(again.unwrap(), HASHED, b"d"),
+        &iods,
+        Epoch(1),
+        NONE,
+        &data,
+    );
+    assert_eq!(done, Ok(Ticket::Done(5)));
+}
+
+#[test]
+fn a_snapshot_whose_epoch_the_server_chooses_sees_all_that_was_acknowledged() {
+    let mut store = remote(vec![mem(), mem()], 0, 0);
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    // A client whose clock is ahead, one whose is behind, and one that lets the server choose.
+    let ahead = u64::MAX / 2;
+    for (number, epoch) in [(0, ahead), (1, 5), (2, 0), (3, ahead + 1)] {
+        for key in 0..8_u8 {
+            let object = ObjectId { hi: 0, lo: number };
+            let iods = [Iod::single(b"a", 1)];
+            let _ = store
+                .update(at(c, object, &[key]), &iods, Epoch(epoch), NONE, b"x")
+                .unwrap();
+        }
+    }
+    let snapshot = store.snapshot(c, Epoch(0)).unwrap();
+    let mut seen = 0;
+    let visit = &mut |_: ListEntry<'_>| {
+        seen += 1;
+        true
+    };
+    let mut anchor = ListAnchor::default();
+    store
+        .list(c, ListLevel::Objects, snapshot, &mut anchor, visit)
+        .unwrap();
+    assert_eq!((seen, snapshot), (4, Epoch(ahead + 1)));
+    // It is that of all targets, and nothing else is kept.
+    for key in 0..8_u8 {
+        let object = ObjectId { hi: 0, lo: 0 };
+        let iods = [Iod::single(b"a", 1)];
+        let _ = store
+            .update(at(c, object, &[key]), &iods, Epoch::LATEST, NONE, b"y")
+            .unwrap();
+    }
+    let all = EpochRange {
+        after: Epoch(0),
+        upto: Epoch::LATEST,
+    };
+    assert_eq!(store.aggregate(c, all).unwrap().versions, 0);
+    store.drop_snapshot(c, snapshot).unwrap();
+    assert_eq!(store.aggregate(c, all).unwrap().versions, 8);
 }
 
 #[test]

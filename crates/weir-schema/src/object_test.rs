@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use weir_units::{Bytes, JsonSchema};
 
 use crate::object_mix::ObjectMix;
-use crate::object_store::{OBJECT_KINDS, ObjectLayout};
+use crate::object_store::{OBJECT_KINDS, ObjectLayout, ObjectValue};
 
 /// A test: one walk over keys for each iteration, or a mix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -135,6 +135,26 @@ impl ObjectAction {
             Self::Collect { .. } => 8,
             Self::ListObjects => 9,
         }
+    }
+
+    /// The reason for which it cannot be had with such keys and values.
+    pub fn lacks(self, layout: &ObjectLayout) -> Option<&'static str> {
+        if self != Self::Query {
+            return None;
+        }
+        let is_array = layout.value != ObjectValue::Single;
+        let needs = [
+            (
+                layout.integer_dkeys || layout.flat,
+                "Integer dkeys required for query test (-i)",
+            ),
+            (is_array, "Array values required for query test (-A)"),
+            (
+                layout.constant_akey,
+                "Const akey required for query test (-I)",
+            ),
+        ];
+        needs.into_iter().find(|(has, _)| !has).map(|(_, why)| why)
     }
 
     /// Name of its phase.

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use weir_doors::Refusal;
 use weir_doors::obj::{Action, PoolCall, PoolTask, ServeSettings, Sums, read};
-use weir_object::mem::{MemStore, PoolFacts, may_be_pool};
+use weir_object::mem::{MemStore, PoolFacts, may_be_pool, pool_uuid};
 use weir_object::{
-    ContainerId, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
-    ObjectStore as _, PoolMode, PoolSpec, ValueSums, uuid_of, uuid_text,
+    ContainerMode, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
+    ObjectStore as _, PoolMode, PoolSpec, StoreUuid, ValueSums, uuid_of, uuid_text,
 };
 use weir_schema::ObjectDurability;
 use weir_sys::token;
@@ -38,10 +38,23 @@ fn serve(settings: ServeSettings) -> Outcome {
     let uuid = named
         .map_or_else(token::nonce, Ok)
         .map_err(Refusal::lacks)?;
+    let found = match (&settings.directory, named) {
+        (Some(directory), Some(uuid)) => targets_in(directory, &uuid)?,
+        _ => None,
+    };
+    if let (Some(found), Some(given)) = (found, settings.targets)
+        && found != given
+    {
+        let why = "leave --targets out, or give the number of its files";
+        let uuid = uuid_text(&uuid);
+        return Err(Refusal::usage(format!(
+            "--targets {given}: pool {uuid} has {found}; {why}"
+        )));
+    }
     let pool = ServedPool {
         directory: settings.directory,
         bytes: settings.pool_bytes.0,
-        targets: settings.targets,
+        targets: found.or(settings.targets).unwrap_or(1),
         uuid,
         mode: named.map_or(PoolMode::Create, |_| PoolMode::Open),
         durability: settings.durability.map(|level| match level {
@@ -55,9 +68,12 @@ fn serve(settings: ServeSettings) -> Outcome {
             Sums::Xxh3 => ValueSums::Xxh3,
         },
     };
-    let opened = pool.open().map_err(|why| match why.code {
-        ObjectCode::NonExist | ObjectCode::Busy => Refusal::lacks(why),
-        _ => Refusal::usage(why),
+    let opened = pool.open().map_err(|why| {
+        if why.code.is_of_place() {
+            Refusal::lacks(why)
+        } else {
+            Refusal::usage(why)
+        }
     })?;
     if named.is_none() {
         output::error(&format!("note: the pool is {}\n", uuid_text(&uuid)));
@@ -71,6 +87,27 @@ fn serve(settings: ServeSettings) -> Outcome {
         }
     }
     served
+}
+
+/// Number of the files that a pool has in a directory, or should have: up to the last one; none without any.
+fn targets_in(directory: &Path, uuid: &StoreUuid) -> Result<Option<u32>, Refusal> {
+    let lacks = |why| Refusal::lacks(format!("{}: {why}", directory.display()));
+    let mut last = None;
+    for entry in fs::read_dir(directory).map_err(lacks)? {
+        let path = entry.map_err(lacks)?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix("obj")?.parse::<u32>().ok());
+        let Some(number) = number.filter(|_| path.is_file()) else {
+            continue;
+        };
+        let is_of_pool = match pool_uuid(&head(&path).map_err(lacks)?) {
+            Ok(found) => found == *uuid,
+            // One that is damaged may be: it is refused when it is opened.
+            Err(why) => why.code != ObjectCode::Inval,
+        };
+        last = last.max(is_of_pool.then_some(number));
+    }
+    Ok(last.map(|last| last.saturating_add(1)))
 }
 
 fn durability_name(level: Durability) -> &'static str {
@@ -129,9 +166,14 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, Refusal> {
 }
 
 fn has_magic(path: &Path) -> std::io::Result<bool> {
+    head(path).map(|head| may_be_pool(&head))
+}
+
+/// The first bytes of a file, by which a pool is known.
+fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut head = Vec::new();
     File::open(path)?.take(8192).read_to_end(&mut head)?;
-    Ok(may_be_pool(&head))
+    Ok(head)
 }
 
 /// A pool that is open.
@@ -235,8 +277,9 @@ impl Pool {
             upto: Epoch::LATEST,
         };
         let mut freed = FreedVersions::default();
-        for (number, _) in (0..).zip(&self.facts.containers) {
-            let of_one = self.store.aggregate(ContainerId(number), all);
+        for uuid in &self.facts.containers {
+            let of_one = self.store.container(*uuid, ContainerMode::Open);
+            let of_one = of_one.and_then(|container| self.store.aggregate(container, all));
             let of_one = of_one.map_err(Refusal::usage)?;
             freed.versions += of_one.versions;
             freed.bytes += of_one.bytes;

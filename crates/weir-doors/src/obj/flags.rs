@@ -37,7 +37,7 @@ const SERVE: [Flag; 9] = [
     Flag::with_value("targets", "N", STORE, "Parts of the pool, each with keys of its own")
         .range(1, 1024)
         .default("1")
-        .long("Each has a thread and a file."),
+        .long("Each has a thread and a file. A pool that exists has as many as files."),
     Flag::with_value("pool", "UUID", STORE, "Serve this pool, which exists, and keep it")
         .takes(Takes::Grammar(uuid))
         .needs(FILES),

@@ -54,8 +54,8 @@ pub struct ServeSettings {
     pub directory: Option<PathBuf>,
     /// Size of the pool, all targets together.
     pub pool_bytes: Bytes,
-    /// Targets, each with a part of the keys.
-    pub targets: u32,
+    /// Targets, each with a part of the keys; without it one, or as many as a pool that exists has.
+    pub targets: Option<u32>,
     /// UUID of a pool that exists and is served; without it a new one is made.
     pub pool: Option<String>,
     /// A new pool stays at the end.
@@ -154,12 +154,11 @@ fn served(
     given: &GivenFlags,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<ServeSettings, Refusal> {
-    let targets = given.number("targets");
     let mut variables = UsedVariables::new(variable);
     let mut rpc = rpc::reached(given, &mut variables)?;
     variables.log()?;
     rpc.notes = variables.notes();
-    rpc.serve.tags = targets;
+    rpc.serve.tags = given.number("targets");
     rpc.serve.allows_masters = false;
     let durability = given.text("durability").and_then(|word| {
         let mut levels = ObjectDurability::ALL.into_iter();
@@ -174,7 +173,7 @@ fn served(
     Ok(ServeSettings {
         directory: given.text("dir").map(PathBuf::from),
         pool_bytes: given.size("size").unwrap_or(Bytes(2 << 30)),
-        targets,
+        targets: given.has("targets").then(|| given.number("targets")),
         keep: given.has("keep"),
         pool: given.text("pool").map(str::to_ascii_lowercase),
         durability,

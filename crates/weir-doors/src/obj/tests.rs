@@ -20,7 +20,7 @@ fn served(text: &str) -> ServeSettings {
 #[test]
 fn a_server_has_a_pool_and_addresses() {
     let plain = served("serve");
-    assert_eq!((plain.directory, plain.targets), (None, 1));
+    assert_eq!((plain.directory, plain.targets), (None, None));
     assert_eq!(plain.pool_bytes, Bytes(2 << 30));
     assert_eq!(plain.rpc.serve.addresses, ["tcp://127.0.0.1:0"]);
     assert_eq!((plain.rpc.serve.tags, plain.rpc.serve.table), (1, None));
@@ -31,7 +31,7 @@ fn a_server_has_a_pool_and_addresses() {
          --listen tcp://0.0.0.0:7000,shm:// --token-file t --exit-after idle:60 --ready-fd 3"
     ));
     assert_eq!(full.directory, Some(PathBuf::from("d")));
-    assert_eq!((full.targets, full.rpc.serve.tags), (2, 2));
+    assert_eq!((full.targets, full.rpc.serve.tags), (Some(2), 2));
     assert_eq!(full.pool, Some(uuid.to_ascii_lowercase()));
     assert_eq!(full.durability, Some(ObjectDurability::Power));
     assert_eq!(full.sums, Sums::None);

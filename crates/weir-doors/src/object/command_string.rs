@@ -111,7 +111,7 @@ pub(super) fn parse(
             after: after.to_owned(),
             why,
         })?;
-        steps.push(match (tests.idle(action, layout), lacks(action, layout)) {
+        steps.push(match (tests.idle(action, layout), action.lacks(layout)) {
             (Some(_), _) => Step::Idle(test),
             (None, Some(why)) => Step::Lacking(test, why),
             (None, None) => Step::Test(test),
@@ -140,26 +140,6 @@ fn action(code: char) -> Option<ObjectAction> {
         'O' => ObjectAction::ListObjects,
         _ => return None,
     })
-}
-
-/// The reason for which a test cannot be had with this layout.
-fn lacks(action: ObjectAction, layout: &ObjectLayout) -> Option<&'static str> {
-    if action != ObjectAction::Query {
-        return None;
-    }
-    let is_array = layout.value != ObjectValue::Single;
-    let needs = [
-        (
-            layout.integer_dkeys || layout.flat,
-            "Integer dkeys required for query test (-i)",
-        ),
-        (is_array, "Array values required for query test (-A)"),
-        (
-            layout.constant_akey,
-            "Const akey required for query test (-I)",
-        ),
-    ];
-    needs.into_iter().find(|(has, _)| !has).map(|(_, why)| why)
 }
 
 /// The test of a word. Behind a parameter everything up to the next semicolon is no part of it.

@@ -62,8 +62,6 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     request.notes = notes(given, machine, &steps);
     request.notes.extend(store_notes);
     request.before = before(given);
-    let fails = |step: &Step| matches!(step, Step::Lacking(..));
-    request.least_code = u8::from(steps.iter().any(fails));
     Ok(request)
 }
 
@@ -74,6 +72,11 @@ fn work(
     layout: ObjectLayout,
     steps: &[Step],
 ) -> ObjectWorkload {
+    // What lacks something fails, and a failure ends the run: it comes last.
+    let lacking = steps.iter().filter_map(|step| match step {
+        Step::Lacking(test, _) => Some(test.clone()),
+        _ => None,
+    });
     let tests = steps.iter().filter_map(|step| match step {
         Step::Test(test) => Some(ObjectTest {
             prompt: given.has("wait").then(|| {
@@ -107,7 +110,7 @@ fn work(
             ObjectPayload::Verified
         },
         truncate: given.has("compat-truncate"),
-        tests: tests.collect(),
+        tests: tests.chain(lacking).collect(),
         layout,
         ..store
     }

@@ -39,7 +39,8 @@ pub struct DaosStore {
     name: String,
     class: u32,
     pool: DaosHandle,
-    containers: Vec<OpenContainer>,
+    /// None: it was destroyed.
+    containers: Vec<Option<OpenContainer>>,
     request: Descriptors,
     queue: Option<EventQueue>,
     pub(super) listings: BTreeMap<u64, Listing>,
@@ -97,7 +98,9 @@ impl DaosStore {
 
     pub(super) fn container_at(&mut self, container: ContainerId) -> Result<&mut OpenContainer> {
         let found = self.containers.get_mut(container.0 as usize);
-        found.ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
+        found
+            .and_then(Option::as_mut)
+            .ok_or_else(|| ObjectCode::NoHdl.error("no such container"))
     }
 
     /// Handle of an object.
@@ -146,20 +149,27 @@ impl DaosStore {
         for (_, listing) in std::mem::take(&mut self.listings) {
             ended = ended.and(listing.finish(&library));
         }
-        for container in std::mem::take(&mut self.containers) {
-            for object in container.objects.into_values() {
-                ended = ended.and(library.close_object(object));
-            }
-            for snapshot in container.snapshots.into_values() {
-                ended = ended.and(library.close_snapshot(snapshot));
-            }
-            ended = ended.and(library.close_container(container.handle));
-            if container.is_own {
-                let name = c_string(&uuid_text(&container.uuid))?;
-                ended = ended.and(library.destroy_container(self.pool, &name));
-            }
+        for container in std::mem::take(&mut self.containers).into_iter().flatten() {
+            ended = ended.and(self.leave(container));
         }
         ended.and(library.disconnect(self.pool))
+    }
+
+    /// Closes a container and its objects, and destroys it where it is this run's own.
+    fn leave(&self, container: OpenContainer) -> Result<()> {
+        let (library, mut ended) = (&self.library, Ok(()));
+        for object in container.objects.into_values() {
+            ended = ended.and(library.close_object(object));
+        }
+        for snapshot in container.snapshots.into_values() {
+            ended = ended.and(library.close_snapshot(snapshot));
+        }
+        ended = ended.and(library.close_container(container.handle));
+        if container.is_own {
+            let name = c_string(&uuid_text(&container.uuid))?;
+            ended = ended.and(library.destroy_container(self.pool, &name));
+        }
+        ended
     }
 }
 
@@ -195,15 +205,21 @@ impl ObjectStore for DaosStore {
                 opened => opened?,
             },
         };
-        self.containers.push(OpenContainer {
+        self.containers.push(Some(OpenContainer {
             handle,
             uuid,
             is_own,
             objects: HashMap::new(),
             snapshots: BTreeMap::new(),
-        });
+        }));
         let number = u32::try_from(self.containers.len() - 1).unwrap_or(u32::MAX);
         Ok(ContainerId(number))
+    }
+
+    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+        self.container_at(container)?.is_own = true;
+        let taken = self.containers[container.0 as usize].take();
+        taken.map_or(Ok(()), |container| self.leave(container))
     }
 
     fn update(
@@ -372,7 +388,7 @@ impl ObjectStore for DaosStore {
 
     fn describe(&self, container: ContainerId, rank: &mut ObjectRank) {
         rank.pool.clone_from(&self.name);
-        if let Some(container) = self.containers.get(container.0 as usize) {
+        if let Some(Some(container)) = self.containers.get(container.0 as usize) {
             rank.container = uuid_text(&container.uuid);
         }
         rank.file = None;

@@ -4,7 +4,7 @@
 
 use std::fs::File;
 
-use super::{DiskStore, guarded, keys};
+use super::{DiskStore, GONE, guarded, keys};
 use crate::array::Pass;
 use crate::prelude::*;
 
@@ -18,6 +18,23 @@ impl ObjectStore for DiskStore {
         self.write_through(|view| view.put(&key, [&uuid, &[]]))?;
         self.containers.push(Container::new(uuid));
         Ok(ContainerId(number))
+    }
+
+    fn destroy(&mut self, id: ContainerId) -> Result<()> {
+        let Container {
+            uuid, snapshots, ..
+        } = known(&self.containers, id)?;
+        let (key, uuid) = (keys::pool(keys::CONTAINER, id.0, 0), *uuid);
+        let snapshots = snapshots.iter();
+        let snapshots = snapshots.map(|epoch| keys::pool(keys::SNAPSHOT, id.0, *epoch));
+        let snapshots: Vec<_> = snapshots.collect();
+        self.write_through(|view| {
+            view.pass(id, Pass::new(ALL_EPOCHS, None))?;
+            snapshots.iter().try_for_each(|key| view.delete(key))?;
+            view.put(&key, [&uuid, &[GONE]])
+        })?;
+        self.containers[id.0 as usize].end();
+        Ok(())
     }
 
     fn update(
@@ -146,7 +163,7 @@ impl ObjectStore for DiskStore {
         let library = self.library.as_ref();
         let counted = library.and_then(|library| guarded(|| library.count()).ok());
         StoreStats {
-            containers: self.containers.len() as u64,
+            containers: there(&self.containers).count() as u64,
             free_bytes: self.head.len.saturating_sub(used),
             recovery_ns: self.recovery_ns,
             ..counted.unwrap_or_default()

@@ -285,12 +285,18 @@ fn containers(view: &View<'_>) -> Result<Vec<Container>> {
                 container.snapshots.push(!keys::epoch_of(key));
             } else {
                 let uuid = *bytes.first_chunk().ok_or_else(damaged)?;
-                containers.push(Container::new(uuid));
+                let mut container = Container::new(uuid);
+                if bytes.get(uuid.len()) == Some(&GONE) {
+                    container.end();
+                }
+                containers.push(container);
             }
         }
     }
     Ok(containers)
 }
 
+/// Byte behind the name of a container that was destroyed.
+const GONE: u8 = 1;
 /// Number of file systems in memory.
 const TMPFS: rustix::fs::FsWord = 0x0102_1994;

@@ -331,7 +331,7 @@ impl Index {
         item
     }
 
-    /// Takes a record into the index. `Aggregate` and `Discard` are the store's.
+    /// Takes a record into the index. Passes, and the end of a container, are the store's.
     pub(super) fn apply(&mut self, medium: &impl Medium, record: &Record<'_>, at: u64) {
         match record.kind {
             RecordKind::Container => {
@@ -372,7 +372,10 @@ impl Index {
                     self.put_single(item, record);
                 }
             }
-            RecordKind::Link | RecordKind::Aggregate | RecordKind::Discard => {}
+            RecordKind::Link
+            | RecordKind::Aggregate
+            | RecordKind::Discard
+            | RecordKind::DropContainer => {}
         }
     }
 

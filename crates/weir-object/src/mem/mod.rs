@@ -28,7 +28,7 @@ use crate::prelude::*;
 use index::Index;
 use log::Log;
 pub use medium::{CHUNK, Mapping, Medium};
-pub use pool::{PoolFacts, may_be_pool};
+pub use pool::{PoolFacts, may_be_pool, pool_uuid};
 use record::{HEADER, Record, RecordKind};
 use space::{Space, slot_size};
 use update::{Placed, Source};
@@ -161,6 +161,11 @@ impl MemStore {
 impl ObjectStore for MemStore {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         self.open_container(uuid, mode)
+    }
+
+    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+        self.note_pass(RecordKind::DropContainer, container, ALL_EPOCHS)
+            .map(drop)
     }
 
     fn update(
@@ -312,7 +317,7 @@ impl ObjectStore for MemStore {
 
     fn stats(&self) -> StoreStats {
         StoreStats {
-            containers: self.index.containers.len() as u64,
+            containers: there(&self.index.containers).count() as u64,
             objects: self.index.objects.len() as u64,
             akeys: self.index.items.len() as u64,
             versions: self.index.versions,

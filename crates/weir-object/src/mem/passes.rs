@@ -58,6 +58,11 @@ impl<M: Medium> Mem<M> {
             }
             pass.trim(&mut self.index.objects[object].punches, lowest);
         }
+        if let (RecordKind::DropContainer, Some(entry)) =
+            (kind, self.index.containers.get_mut(of as usize))
+        {
+            entry.end();
+        }
         pass.freed
     }
 
@@ -181,6 +186,10 @@ impl<M: Medium> Mem<M> {
             (record.kind, record.object) = (RecordKind::Snapshot, ObjectId::default());
             for &epoch in &container.snapshots {
                 record.epoch = epoch;
+                log.append(&record, &mut self.medium, &mut self.space)?;
+            }
+            if container.is_gone {
+                (record.kind, record.epoch) = (RecordKind::DropContainer, Epoch::LATEST.0);
                 log.append(&record, &mut self.medium, &mut self.space)?;
             }
         }

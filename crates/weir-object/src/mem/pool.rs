@@ -30,6 +30,15 @@ pub fn may_be_pool(head: &[u8]) -> bool {
     PLACES.iter().any(begins)
 }
 
+/// Name of the pool of a file that begins with these bytes, two pages at least.
+///
+/// # Errors
+/// `INVAL` where it is none.
+pub fn pool_uuid(head: &[u8]) -> Result<StoreUuid> {
+    let blocks = PLACES.into_iter().filter_map(|at| head.get(at as usize..));
+    Superblock::read(blocks, MAGIC, None).map(|block| block.uuid)
+}
+
 /// Facts about a pool, beside its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolFacts {
@@ -170,7 +179,9 @@ impl<M: Medium> Mem<M> {
                 let (of, span) = (record.container, EpochRange { after, upto });
                 refuse!(!self.is_possible(&record) => Io, "a record of the pool's log makes no sense");
                 match record.kind {
-                    kind @ (RecordKind::Aggregate | RecordKind::Discard) => {
+                    kind @ (RecordKind::Aggregate
+                    | RecordKind::Discard
+                    | RecordKind::DropContainer) => {
                         self.pass_over(kind, of, span);
                     }
                     _ => self.index.apply(&self.medium, &record, at),
@@ -213,7 +224,7 @@ impl<M: Medium> Mem<M> {
             uuid: self.uuid,
             bytes: self.medium.len(),
             sums: self.sums,
-            containers: self.index.containers.iter().map(|c| c.uuid).collect(),
+            containers: there(&self.index.containers).map(|c| c.uuid).collect(),
         }
     }
 }

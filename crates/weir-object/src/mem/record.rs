@@ -41,6 +41,8 @@ kinds! {
     Discard,
     Snapshot,
     DropSnapshot,
+    /// The end of a container and of all that is in it, `epoch` being the last there is.
+    DropContainer,
 }
 
 /// A record of the log.

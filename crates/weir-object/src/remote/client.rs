@@ -8,10 +8,12 @@
 mod calls;
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
+use weir_schema::{UNKNOWN_RPC_ERROR, rpc_error_code, rpc_error_name};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::dial::{Dial, RemoteSetup, TargetCall};
@@ -61,6 +63,16 @@ struct TargetClient<C> {
     /// The reason for which it cannot be called any more.
     lost: Option<String>,
     heard: Instant,
+}
+
+impl<C> TargetClient<C> {
+    /// The failure of a call to a target that cannot be reached any more.
+    fn gone(&self, why: &dyn fmt::Display) -> ObjectError {
+        let address = &self.address;
+        ObjectCode::Io.error(format!(
+            "the connection to the server at {address} was lost: {why}"
+        ))
+    }
 }
 
 /// The engine over channels.
@@ -115,8 +127,13 @@ impl<C: ServiceChannel> RemoteStore<C> {
             buffer: buffer.clamp(BUFFERS.0, BUFFERS.1),
         };
         let dialled = |address: &String, call: &TargetCall| {
-            let gone = |why| ObjectCode::Io.error(format!("{address}: {why}"));
-            dial.dial(address, call).map_err(gone)
+            dial.dial(address, call).map_err(|why| {
+                let mut why = why.to_string();
+                if !why.contains(address) {
+                    why = format!("{address}: {why}");
+                }
+                ObjectCode::Io.error(why)
+            })
         };
         let mut channels = Vec::new();
         for address in to {
@@ -260,8 +277,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         loop {
             let target = &mut self.targets[number];
             if let Some(why) = &target.lost {
-                let why = format!("{}: {why}", target.address);
-                return ObjectCode::Io.fail(why);
+                return Err(target.gone(why));
             }
             if let Some(slot) = target.free.pop() {
                 return Ok(slot);
@@ -288,8 +304,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
         let target = &mut self.targets[number];
         if let Err(why) = sent {
             target.free.push(slot);
-            let why = format!("{}: {why}", target.address);
-            return ObjectCode::Io.fail(why);
+            return Err(target.gone(&why));
         }
         self.count += 1;
         let place = (number as u64) << 16 | u64::from(slot);
@@ -358,12 +373,15 @@ impl<C: ServiceChannel> RemoteStore<C> {
         let target = &self.targets[number];
         match (target.slots[slot].failure, &target.lost) {
             (None, _) => Reply::decode(reply),
-            (Some(_), Some(why)) => {
-                let why = format!("{}: {why}", target.address);
-                ObjectCode::Io.fail(why)
-            }
+            (Some(_), Some(why)) => Err(target.gone(why)),
             (Some(code), None) => {
-                let why = format!("{} answers with the code {code}", target.address);
+                let number = i32::try_from(code).unwrap_or(0);
+                let name = rpc_error_name(number).unwrap_or(UNKNOWN_RPC_ERROR);
+                let why = format!("{name}({code})");
+                if rpc_error_code("DER_UNREACH") == Some(number) {
+                    return Err(target.gone(&why));
+                }
+                let why = format!("the server at {} answers with {why}", target.address);
                 ObjectCode::of(code).unwrap_or(ObjectCode::Io).fail(why)
             }
         }

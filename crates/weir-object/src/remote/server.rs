@@ -102,6 +102,8 @@ pub struct Target<S, H> {
     held: (u64, u64),
     /// The last epoch that it gave.
     clock: u64,
+    /// The greatest epoch that a client gave.
+    seen: Epoch,
     /// Small fetches of this round, by the places of their payloads.
     batch: Vec<(H, Range<usize>)>,
     payloads: Vec<u8>,
@@ -124,6 +126,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             counters: Counters::default(),
             held: (0, most_held),
             clock: 0,
+            seen: Epoch(0),
             batch: Vec::new(),
             payloads: Vec::new(),
             fetched: VecDeque::new(),
@@ -313,7 +316,12 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 epoch,
                 ends: false,
             } => {
-                self.stored()?.snapshot(container, epoch)?;
+                // Everything that was acknowledged is in it, whoever gave the epochs.
+                let chosen = (epoch.0 == 0).then(|| self.stamp(epoch).max(self.seen));
+                let made = self
+                    .stored()?
+                    .snapshot(container, chosen.unwrap_or(epoch))?;
+                made.put(&mut self.reply);
             }
             Request::Snapshot {
                 container, epoch, ..
@@ -326,6 +334,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 let freed = self.stored()?.pass(container, range, discards)?;
                 freed.put(&mut self.reply);
             }
+            Request::Destroy { container } => self.stored()?.destroy(container)?,
             Request::Collect {} => self.stored()?.collect()?.put(&mut self.reply),
             Request::Scrub {} => self.scrub(buffer.len())?,
             Request::Stats {} => {
@@ -354,7 +363,8 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         if mode == ContainerMode::Open || store.stats().containers < MOST_CONTAINERS {
             return store.container(uuid, mode);
         }
-        let full = "the pool has 1024 containers, as many as clients may make";
+        let full = "the pool has 1024 containers, as many as clients may make; use one of them \
+                    (-X UUID; `weir obj info` lists them), or serve a new pool";
         let full = ObjectCode::NoSpace.error(full);
         match (store.container(uuid, ContainerMode::Open), mode) {
             (Ok(there), ContainerMode::OpenOrCreate) => Ok(there),
@@ -366,6 +376,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// The epoch of an update or a punch: where the client left it open, the time.
     fn stamp(&mut self, asked: Epoch) -> Epoch {
         if asked.0 != 0 {
+            self.seen = self.seen.max(asked.min(Epoch::LATEST));
             return asked;
         }
         let now = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -140,7 +140,7 @@ impl<D: Dial> StoreJob<D> {
         self.on(control, shared.or(Some([0; 16])), |spec| {
             let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
             let about = store.about();
-            refuse!(self.work.pool.is_some() && spec.uuid != Some(about.pool) => NonExist,
+            refuse!(self.work.pool.is_some() && spec.uuid != Some(about.pool) => Mismatch,
                 "the server has another pool");
             spec.uuid = Some(about.pool);
             spec.durability = about.durability;

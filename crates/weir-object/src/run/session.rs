@@ -36,7 +36,7 @@ pub(super) struct Session<S> {
     pub(super) epoch: Epoch,
     /// File that is removed at the end.
     made: Option<PathBuf>,
-    /// The container is this run's and on servers: nothing is left in it at the end.
+    /// The container is this run's and on servers: it is destroyed at the end.
     empties: bool,
 }
 
@@ -135,6 +135,24 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
     })
 }
 
+/// The failure to open a store or its container at a place, which it names once.
+fn not_opened(work: &ObjectWorkload, place: &str, why: &ObjectError) -> Failure {
+    let cause = match why.code {
+        ObjectCode::Mismatch => "plan",
+        // Of servers it is they that are missing, or refuse.
+        code if code.is_of_place() || !work.servers.is_empty() => "missing",
+        ObjectCode::Exist | ObjectCode::NoSpace => "plan",
+        _ => "object",
+    };
+    let mut places = work.servers.iter().map(String::as_str).chain([place]);
+    let text = if places.any(|place| why.message.contains(place)) {
+        why.to_string()
+    } else {
+        format!("{place}: {why}")
+    };
+    failure(cause, Some(why.code.number().into()), text)
+}
+
 /// Type of the file system that holds a file.
 fn file_system(file: &Path) -> Option<String> {
     let facts = path_facts(&Tree::real(), file).ok()?;
@@ -180,12 +198,7 @@ impl<S: ObjectStore> Session<S> {
             Some(path) => path.display().to_string(),
             None => work.pool.as_deref().unwrap_or("memory").to_owned(),
         };
-        let failed = |why: ObjectError| {
-            // Of servers it is they that are missing, or refuse.
-            let is_missing = why.code == ObjectCode::NonExist || !work.servers.is_empty();
-            let cause = if is_missing { "missing" } else { "object" };
-            Failure::new(cause, format!("{place}: {why}"))
-        };
+        let failed = |why: ObjectError| not_opened(work, &place, &why);
         let started = Instant::now();
         let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
@@ -320,10 +333,8 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         let mut emptied = Ok(0);
         if self.empties && self.work.engine != ObjectEngine::Echo {
-            self.epoch = Epoch::LATEST;
-            let (all, store) = (self.all_epochs(), &mut self.store);
-            let discarded = store.discard(self.container, all);
-            emptied = discarded.and_then(|_| store.collect());
+            let destroyed = self.store.destroy(self.container);
+            emptied = destroyed.and_then(|()| self.store.collect());
         }
         let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
         if let Some(file) = self.made {

@@ -4,6 +4,7 @@
 
 use weir_schema::{ObjectAction, ObjectFailure, ObjectKeys, ObjectRun, ObjectTest};
 
+use super::check::is_on_servers;
 use super::keys::Ranges;
 use super::session::{Session, add_freed};
 use crate::prelude::*;
@@ -24,7 +25,10 @@ impl<S: ObjectStore> Session<S> {
                 self.punch(ranges, base, dkeys, &mut run)
             }
             ObjectAction::Iterate { .. } => self.iterate(test.action, &mut run),
-            ObjectAction::Query => self.query(base, &mut run),
+            ObjectAction::Query => match test.action.lacks(&self.work.layout) {
+                Some(why) => ObjectCode::Inval.fail(why),
+                None => self.query(base, &mut run),
+            },
             ObjectAction::Aggregate { .. } | ObjectAction::Discard { .. } => {
                 let discards = matches!(test.action, ObjectAction::Discard { .. });
                 let freed = self.store.pass(self.container, self.all_epochs(), discards);
@@ -123,6 +127,7 @@ impl<S: ObjectStore> Session<S> {
                 let (container, epoch) = (self.container, self.epoch);
                 let visit = &mut |_: ListEntry<'_>| {
                     run.hits += 1;
+                    run.operations += 1;
                     true
                 };
                 while !within.done {
@@ -173,7 +178,9 @@ impl<S: ObjectStore> Session<S> {
 
     fn list_objects(&mut self, run: &mut ObjectRun) -> Result<()> {
         let (container, level) = (self.container, ListLevel::Objects);
-        let epoch = self.store.snapshot(container, self.epoch)?;
+        // Others write to servers too: these choose an epoch that is not behind theirs.
+        let asked = [self.epoch, Epoch(0)][usize::from(is_on_servers(&self.work))];
+        let epoch = self.store.snapshot(container, asked)?;
         let mut anchor = ListAnchor::default();
         while !anchor.done {
             let mut count = 0;

@@ -51,7 +51,8 @@ impl ControlStream {
         within: Duration,
         is_over: IsOver<'_>,
     ) -> Result<Self, RpcError> {
-        let fail = || RpcError::io(format!("connect to {address}"));
+        // Whoever calls names the address.
+        let fail = || RpcError::io("connect");
         let stream = match address.stream()? {
             StreamAddress::Tcp(at) => {
                 let within = within.max(Duration::from_millis(1));

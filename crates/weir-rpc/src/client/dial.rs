@@ -184,7 +184,7 @@ fn authenticate(
         (None, false) => return Ok(()),
         (None, true) => {
             return Err(failed(
-                "the server asks for a token, and no file of one was named",
+                "the server asks for a token, and no file of one was named (--token-file)",
             ));
         }
         (Some(_), false) => return Err(failed("the server does not know any token")),

@@ -36,15 +36,24 @@ impl<C: ServiceChannel> RemoteStore<C> {
         Ok(())
     }
 
-    /// Makes a snapshot, or ends it.
-    fn keep_snapshot(&mut self, container: ContainerId, epoch: Epoch, ends: bool) -> Result<()> {
+    /// Makes a snapshot on all targets: its epoch on each.
+    fn make_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Vec<Epoch>> {
         let request = |container| Request::Snapshot {
             container,
             epoch,
-            ends,
+            ends: false,
         };
-        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        let all = self.ask_all(Some(container), request, whole)?;
         all.into_iter().collect()
+    }
+
+    fn end_snapshot(&mut self, target: usize, of: ContainerId, epoch: Epoch) -> Result<()> {
+        let request = Request::Snapshot {
+            container: self.there(of, target)?,
+            epoch,
+            ends: true,
+        };
+        self.ask(target, &request, |_| Ok(()))
     }
 
     /// Visits some entries of a target from a place on: where it goes on, if there are more, and whether the
@@ -96,6 +105,12 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             self.containers.len() - 1
         });
         Ok(ContainerId(u32::try_from(number).unwrap_or(u32::MAX)))
+    }
+
+    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+        let request = |container| Request::Destroy { container };
+        let all = self.ask_all(Some(container), request, |_| Ok(()))?;
+        all.into_iter().collect()
     }
 
     fn update(
@@ -290,12 +305,24 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
     }
 
     fn snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<Epoch> {
-        self.keep_snapshot(container, epoch, false)?;
-        Ok(epoch)
+        let made = self.make_snapshot(container, epoch)?;
+        let last = made.iter().copied().max().unwrap_or(epoch);
+        if made.iter().all(|one| *one == last) {
+            return Ok(last);
+        }
+        // Each target chose its own: the last of them sees what all acknowledged.
+        self.make_snapshot(container, last)?;
+        for (target, epoch) in made.into_iter().enumerate() {
+            if epoch != last {
+                self.end_snapshot(target, container, epoch)?;
+            }
+        }
+        Ok(last)
     }
 
     fn drop_snapshot(&mut self, container: ContainerId, epoch: Epoch) -> Result<()> {
-        self.keep_snapshot(container, epoch, true)
+        let mut targets = 0..self.targets.len();
+        targets.try_for_each(|target| self.end_snapshot(target, container, epoch))
     }
 
     fn pass(&mut self, id: ContainerId, span: EpochRange, discards: bool) -> Result<FreedVersions> {

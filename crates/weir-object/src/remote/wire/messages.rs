@@ -141,6 +141,11 @@ requests! {
     11 Scrub {}
     /// Asks for counters.
     12 Stats {}
+    /// Destroys a container.
+    13 Destroy {
+        /// Container.
+        container: ContainerId,
+    }
 }
 
 /// Facts about a server.
