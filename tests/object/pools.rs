@@ -137,7 +137,7 @@ fn pools_that_cannot_be_had_are_told_by_code_place_or_request() {
     let stage = Stage::in_memory();
     let perf = |words: &[&str], code: i32, rc: &str| {
         let all = [&["vos_perf", "-D", "."], words].concat();
-        let said = crate::stage::said(stage.peer(&all)).code(code).silent();
+        let said = crate::stage::said(stage.peer(&all)).code(code);
         let line = format!("Failed to initialize step=1, rc={rc}: ");
         assert!(said.err.starts_with(&line), "{said}");
     };

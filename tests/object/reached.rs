@@ -153,8 +153,8 @@ fn what_a_run_made_on_a_server_is_gone_and_a_pool_has_the_targets_that_it_has() 
     assert!(said.err.contains(" has 2;"), "{said}");
     let (server, address) = serve(stage, "tcp://127.0.0.1:0", &named);
     let keeps = "0f0e0d0c-0b0a-4908-8706-050403020100";
-    let words = ["--server", &address, "-X", keeps, "-R", "U;p"];
-    daos_perf(stage, &words).code(0);
+    let words = ["-X", keeps, "-d", "64", "-a", "1", "-n", "1", "-R", "U"];
+    daos_perf(stage, &[&["--server", &address], &words[..]].concat()).code(0);
     server.signal(Signal::TERM);
     server.end().code(0);
     for pool in info().as_array().unwrap() {

@@ -349,7 +349,7 @@ pub trait ObjectStore: Send + Sized {
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
 
     /// Destroys a container with all that is in it. Its number is not given again.
-    fn destroy(&mut self, container: ContainerId) -> Result<()>;
+    fn drop_container(&mut self, container: ContainerId) -> Result<()>;
 
     /// Writes the values of one or more attribute keys, all or none of them. The same bytes at the
     /// same epoch again are a success; other bytes are `EXIST`.

@@ -160,8 +160,8 @@ fn a_snapshot_keeps_what_updates_and_punches_change_afterwards() {
     assert!(keys(&mut store, c, ListLevel::Dkeys(OBJECT), now).is_empty());
     let mut rank = weir_schema::ObjectRank::default();
     store.describe(c, &mut rank);
-    store.destroy(c).unwrap();
-    assert_eq!(store.destroy(c).unwrap_err().code, ObjectCode::NoHdl);
+    store.drop_container(c).unwrap();
+    assert_eq!(store.drop_container(c).unwrap_err().code, ObjectCode::NoHdl);
     let named = uuid_of(&rank.container).unwrap();
     let gone = store.container(named, ContainerMode::Open).unwrap_err();
     assert_eq!(gone.code, ObjectCode::NonExist);

@@ -117,7 +117,7 @@ fn work_until_killed<S: ObjectStore>(open: Open<S>, path: &Path, from: u64) {
             let mode = ContainerMode::OpenOrCreate;
             let other = store.container([2; 16], mode).unwrap();
             update(&mut store, other, number, epoch);
-            store.destroy(other).unwrap();
+            store.drop_container(other).unwrap();
         }
         update(&mut store, c, number, epoch);
         out.write_all(format!("done {epoch}\n").as_bytes()).unwrap();

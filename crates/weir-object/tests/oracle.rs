@@ -80,7 +80,7 @@ fn compared<S: ObjectStore>(
             }
             settle(&mut store, &mut of_other);
             store.snapshot(other, Epoch(number + 1)).unwrap();
-            store.destroy(other).unwrap();
+            store.drop_container(other).unwrap();
         }
         if turn == 0 {
             settle(&mut store, &mut model);

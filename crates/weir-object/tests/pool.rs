@@ -278,11 +278,11 @@ fn destroyed<S: ObjectStore>(spec: &PoolSpec, open: fn(&PoolSpec) -> Result<S>) 
         let _ = put(&mut store, c, epoch, b"bytes").unwrap();
     }
     store.snapshot(gone, Epoch(9)).unwrap();
-    store.destroy(gone).unwrap();
+    store.drop_container(gone).unwrap();
     let is_gone = |store: &mut S| {
         assert_eq!((store.stats().containers, store.stats().versions), (1, 1));
         assert_eq!(code(put(store, gone, 8, b"x")), ObjectCode::NoHdl);
-        assert_eq!(code(store.destroy(gone)), ObjectCode::NoHdl);
+        assert_eq!(code(store.drop_container(gone)), ObjectCode::NoHdl);
         let open = store.container([2; 16], ContainerMode::Open);
         assert_eq!(code(open), ObjectCode::NonExist);
         assert_eq!(get(store, kept, 9).unwrap(), b"bytes");
@@ -304,7 +304,7 @@ fn destroyed<S: ObjectStore>(spec: &PoolSpec, open: fn(&PoolSpec) -> Result<S>) 
     let again = store.container([2; 16], ContainerMode::Create).unwrap();
     assert!(again != gone && again != kept, "{again:?}");
     assert_eq!(get(&mut store, again, 9).unwrap(), b"");
-    store.destroy(again).unwrap();
+    store.drop_container(again).unwrap();
     store.close().unwrap();
 }
 

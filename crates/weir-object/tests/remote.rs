@@ -718,7 +718,7 @@ fn clients_make_no_more_containers_than_a_pool_may_have() {
         assert_eq!(store.container(uuid(5), mode), Ok(ContainerId(5)));
     }
     // One that is destroyed makes room.
-    store.destroy(ContainerId(5)).unwrap();
+    store.drop_container(ContainerId(5)).unwrap();
     let again = store.container(uuid(5), ContainerMode::Create);
     assert_eq!(
         code(store.container(uuid(5), ContainerMode::Create)),

@@ -216,7 +216,7 @@ impl ObjectStore for DaosStore {
         Ok(ContainerId(number))
     }
 
-    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+    fn drop_container(&mut self, container: ContainerId) -> Result<()> {
         self.container_at(container)?.is_own = true;
         let taken = self.containers[container.0 as usize].take();
         taken.map_or(Ok(()), |container| self.leave(container))

@@ -20,7 +20,7 @@ impl ObjectStore for DiskStore {
         Ok(ContainerId(number))
     }
 
-    fn destroy(&mut self, id: ContainerId) -> Result<()> {
+    fn drop_container(&mut self, id: ContainerId) -> Result<()> {
         let Container {
             uuid, snapshots, ..
         } = known(&self.containers, id)?;

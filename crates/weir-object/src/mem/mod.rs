@@ -163,7 +163,7 @@ impl ObjectStore for MemStore {
         self.open_container(uuid, mode)
     }
 
-    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+    fn drop_container(&mut self, container: ContainerId) -> Result<()> {
         self.note_pass(RecordKind::DropContainer, container, ALL_EPOCHS)
             .map(drop)
     }

@@ -334,7 +334,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
                 let freed = self.stored()?.pass(container, range, discards)?;
                 freed.put(&mut self.reply);
             }
-            Request::Destroy { container } => self.stored()?.destroy(container)?,
+            Request::Destroy { container } => self.stored()?.drop_container(container)?,
             Request::Collect {} => self.stored()?.collect()?.put(&mut self.reply),
             Request::Scrub {} => self.scrub(buffer.len())?,
             Request::Stats {} => {

@@ -333,7 +333,7 @@ impl<S: ObjectStore> Session<S> {
     pub(super) fn close(mut self) -> Result<(), Failure> {
         let mut emptied = Ok(0);
         if self.empties && self.work.engine != ObjectEngine::Echo {
-            let destroyed = self.store.destroy(self.container);
+            let destroyed = self.store.drop_container(self.container);
             emptied = destroyed.and_then(|()| self.store.collect());
         }
         let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));

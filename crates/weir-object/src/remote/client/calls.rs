@@ -107,7 +107,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
         Ok(ContainerId(u32::try_from(number).unwrap_or(u32::MAX)))
     }
 
-    fn destroy(&mut self, container: ContainerId) -> Result<()> {
+    fn drop_container(&mut self, container: ContainerId) -> Result<()> {
         let request = |container| Request::Destroy { container };
         let all = self.ask_all(Some(container), request, |_| Ok(()))?;
         all.into_iter().collect()
