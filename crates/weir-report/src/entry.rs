@@ -96,7 +96,7 @@ impl<'a> ReportEntry<'a> {
         }
     }
 
-    /// What was found out about the target of the whole job.
+    /// Fact about the target of the whole job, found out by the run.
     pub(crate) fn remark(&self) -> Option<String> {
         let job = self.jobs.first().filter(|_| self.phase.is_none());
         job.and_then(|job| job.remark())

@@ -105,7 +105,7 @@ impl JobResult {
         done.map_or(&mut [], |done| &mut done.workers)
     }
 
-    /// What was found out about its target and belongs to what it did: `durability process`.
+    /// Fact about its target that belongs to its work: `durability process`.
     pub fn remark(&self) -> Option<String> {
         let ranks = &self.object_store()?.ranks;
         let mut levels: Vec<&str> = ranks.iter().map(|rank| rank.durability.name()).collect();

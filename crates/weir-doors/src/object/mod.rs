@@ -5,6 +5,7 @@
 //! In: arguments, the machine. Out: a [`Request`](crate::Request); from a result the texts of `output`. Spec:
 //! object store performance, 1 to 3. Not here: stores, running a plan.
 
+mod block;
 mod command_string;
 pub(crate) mod flags;
 mod output;

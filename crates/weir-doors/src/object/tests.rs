@@ -8,8 +8,9 @@ use weir_schema::{
 };
 use weir_units::{Bytes, Nanos};
 
+use super::block::Block;
 use super::command_string::{CommandError, Step, Tests, parse};
-use super::output::{Block, Style};
+use super::output::Style;
 use super::{DAOS_PERF, VOS_PERF, flags, output, plan};
 use crate::args::{self, Arguments, DoorCall};
 use crate::door::{Door, Printed};
