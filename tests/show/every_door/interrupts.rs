@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal;
 
 use super::{Complaints, Program, REPEAT, at_each_door, content, long, stage};
-use crate::stage::{Running, until};
+use crate::stage::{Running, catches_signals, until};
 
 /// Interrupts a call once it is so far, and looks at what it leaves.
 fn interrupted(
@@ -80,8 +80,8 @@ fn an_interrupt_prints_what_was_measured() {
         let repeats = arguments.iter().any(|word| word == REPEAT);
         let works = |running: &Running| {
             if repeats {
-                // Its runs are processes of their own.
-                return !running.children().is_empty();
+                // Its runs are processes of their own. Before one catches signals there is nothing to print.
+                return running.children().into_iter().any(catches_signals);
             }
             let catches = running.catches_signals();
             if catches {

@@ -27,7 +27,7 @@ fn a_server_has_a_pool_and_addresses() {
     assert!(!plain.rpc.serve.allows_masters);
     let uuid = "3AD5B1C6-0c22-4f1c-8f51-2b7a5a1b6c1d";
     let full = served(&format!(
-        "serve -D d -P 4g --targets 2 --pool {uuid} --durability power --csum none \
+        "serve -D d --targets 2 --pool {uuid} --durability power --csum none \
          --listen tcp://0.0.0.0:7000,shm:// --token-file t --exit-after idle:60 --ready-fd 3"
     ));
     assert_eq!(full.directory, Some(PathBuf::from("d")));

@@ -1,6 +1,6 @@
 //! The engine `disk`: the model over a library of ordered keys, which survives the loss of power.
 //!
-//! In: calls of [`ObjectStore`](crate::ObjectStore). Out: values, found by seeking. One transaction carries an update, or all that
+//! In: calls of [`ObjectStore`]. Out: values, found by seeking. One transaction carries an update, or all that
 //! arrived since the last one where updates wait for each other. Index and values lie in the library alone.
 //! Behind a write that failed the pool can only be read, and each update names the failure.
 

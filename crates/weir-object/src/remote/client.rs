@@ -1,6 +1,6 @@
 //! A store on the targets of servers, as a client calls it.
 //!
-//! In: channels, one for each target, and calls of [`ObjectStore`](crate::ObjectStore). Out: what the targets
+//! In: channels, one for each target, and calls of [`ObjectStore`]. Out: what the targets
 //! answer. Updates and fetches may be in flight together; everything else is waited for. An epoch of 0 lets
 //! the server choose.
 //! Not here: how a channel is made.
