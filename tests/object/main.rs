@@ -7,7 +7,8 @@
 //! |---|---|
 //! | 1 | doors `tests.rs`: `the_blocks_of_the_tuning_guide_come_out_to_the_letter` |
 //! | 2 to 10, 16 | `case_2_…` and so on |
-//! | 14, 15 | `reached.rs`: `case_14_…`, `case_15_…` |
+//! | 14 | `slow.rs`: `case_14_…` |
+//! | 15 | `reached.rs`: `case_15_…` |
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
