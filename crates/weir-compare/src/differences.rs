@@ -24,7 +24,7 @@ const ASIDE: [&str; 9] = [
 /// Parts of the targets that matter: the rest is which ones they are.
 const OF_TARGETS: [&str; 4] = ["direct", "sync", "data_sync", "advice"];
 /// Parts by which another kind of work is done; all others say how the same work is done.
-const WORK: [&str; 11] = [
+const WORK: [&str; 10] = [
     "workload.kind",
     "workload.mix",
     "workload.access",
@@ -33,7 +33,6 @@ const WORK: [&str; 11] = [
     "workload.flush",
     "workload.verify",
     "workload.load.pacing",
-    "workload.durability",
     "workload.layout",
     "workload.tests",
 ];

@@ -4,7 +4,7 @@
 //! In: both sides with the runs that count. Out: a [`PairDraft`], which becomes a comparison once the
 //! chances of all figures are corrected. Not here: the figures of a job (`job`).
 
-use weir_schema::{Job, JobResult, ObjectDurability, RunResult};
+use weir_schema::{Job, JobResult, RunResult};
 
 use crate::compare::{Counted, Sides, errors};
 use crate::comparison::{JobComparison, PairComparison};
@@ -12,14 +12,15 @@ use crate::differences::{PlanDifference, of_jobs, of_machines};
 use crate::job::{Candidate, JobDraft};
 use crate::rule::Rule;
 
-/// The fates that acknowledged updates of a run survive.
-fn durability(run: &RunResult) -> Vec<ObjectDurability> {
-    let stores = run.jobs().filter_map(JobResult::object_store);
-    let mut found: Vec<_> = stores
-        .flat_map(|done| done.ranks.iter().map(|rank| rank.durability))
-        .collect();
-    found.dedup();
-    found
+/// The reason for which results of two kinds of targets are not compared: `durability none, and durability power`.
+fn of_other_targets(a: &RunResult, b: &RunResult) -> Option<String> {
+    let facts = |run: &RunResult| {
+        let mut all: Vec<String> = run.jobs().filter_map(JobResult::remark).collect();
+        all.dedup();
+        all.join(", ")
+    };
+    let (a, b) = (facts(a), facts(b));
+    (a != b).then(|| format!("{a}, and {b}"))
 }
 
 /// A side beside the base, before the verdicts.
@@ -62,11 +63,8 @@ impl PairDraft {
         }
         let is_same_work_wanted = !(sides.is_varied || rule.allow_different);
         add_plans(&mut pair, first_a, first_b, &matched, is_same_work_wanted);
-        // Without a word in the plan the place of the pool has decided.
-        let differs = "durability differs".to_owned();
-        let is_other = durability(first_a) != durability(first_b);
-        if is_same_work_wanted && is_other && !pair.problems.contains(&differs) {
-            pair.problems.push(differs);
+        if is_same_work_wanted {
+            pair.problems.extend(of_other_targets(first_a, first_b));
         }
         let jobs = matched
             .iter()
@@ -167,7 +165,7 @@ fn planned_jobs(run: &RunResult) -> Vec<(usize, &str)> {
 #[cfg(test)]
 mod tests {
     use weir_schema::sample::{self, JobSample};
-    use weir_schema::{Kind, ObjectOutcome, ObjectRank, ObjectWorkload, Outcome};
+    use weir_schema::{Kind, ObjectDurability, ObjectOutcome, ObjectRank, ObjectWorkload, Outcome};
 
     use super::*;
 
@@ -207,7 +205,11 @@ mod tests {
             run
         };
         let (a, b) = (run(ObjectDurability::Process), run(ObjectDurability::Power));
-        assert_ne!(durability(&a), durability(&b));
-        assert_eq!(durability(&a), durability(&a));
+        let why = of_other_targets(&a, &b);
+        assert_eq!(
+            why.as_deref(),
+            Some("durability process, and durability power")
+        );
+        assert_eq!(of_other_targets(&a, &a), None);
     }
 }

@@ -316,11 +316,6 @@ impl ObjectFigures {
         }
     }
 
-    /// Operations per second in such a time.
-    pub fn operations_per_s(&self, duration: Nanos) -> Option<f64> {
-        per_s(self.operations, duration)
-    }
-
     /// Operations that found what they looked for, or looked for nothing.
     pub fn counted(&self) -> u64 {
         self.operations.saturating_sub(self.misses)
