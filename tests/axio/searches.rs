@@ -38,35 +38,6 @@ fn metric(stage: &Stage, name: &str) -> f64 {
     value.unwrap()
 }
 
-#[test]
-fn two_searches_are_compared_and_followed_by_what_they_found() {
-    let stage = Stage::new();
-    for (file, precision) in [("a", "5"), ("b", "20")] {
-        // Another precision takes another number of trials.
-        let words = ["--precision", precision, "--store-result", file];
-        search(
-            &stage,
-            "ndr",
-            &[&words[..], &["--history", "h.db"]].concat(),
-        )
-        .code(0);
-    }
-    let groups = |file: &str| {
-        let result: Json = serde_json::from_str(&stage.read(file)).unwrap();
-        result["groups"].as_array().unwrap().len()
-    };
-    assert_ne!(groups("a"), groups("b"));
-    for words in [&["--metrics", "NDR,PDR"][..], &[]] {
-        let said = stage.say(&[&["compare", "a", "b"], words].concat());
-        assert!(!said.out.contains("not comparable"), "{said}");
-        assert!(words.is_empty() || said.out.contains("NDR"), "{said}");
-    }
-    let mut trend = stage.weir(&["history", "trend", "NDR", "--json"]);
-    trend.env("WEIR_HISTORY", stage.path("h.db"));
-    let trend: Json = serde_json::from_str(&crate::stage::said(trend).code(0).out).unwrap();
-    assert_eq!(trend[0]["runs"].as_array().unwrap().len(), 2, "{trend}");
-}
-
 /// Number of threads of a program.
 fn threads(running: &Running) -> usize {
     let tasks = format!("/proc/{}/task", running.process().as_raw_nonzero());

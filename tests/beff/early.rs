@@ -151,27 +151,6 @@ fn a_signal_before_the_first_size_is_told_in_a_line() {
 }
 
 #[test]
-fn the_line_of_progress_is_for_terminals() {
-    if !crate::stage::has("script") {
-        return skip("a line of progress", "no script");
-    }
-    let stage = Stage::new();
-    let words = "--comm-type shm --sizes 6 -u 1 -l 1 -n 4 --min-time 0.5 --quiet";
-    for (words, shown) in [(words.trim_end_matches(" --quiet"), true), (words, false)] {
-        let mut command = stage.command("script");
-        command.args([
-            "-qec",
-            &format!("{} {words}", crate::stage::peer("Network_intel")),
-            "/dev/null",
-        ]);
-        let out = command.env("NO_COLOR", "1").output().unwrap();
-        let out = String::from_utf8_lossy(&out.stdout).into_owned();
-        assert_eq!(out.contains("\x1b[2Kb_eff 64 B  "), shown, "{out}");
-        assert!(out.contains("b_eff = "), "{out}");
-    }
-}
-
-#[test]
 fn sizes_that_the_time_did_not_reach_are_told() {
     let stage = Stage::new();
     let said = beff(&stage, "--ranks 2 -n 2 -u 4 -l 4 -m 2 --max-time 0.000001")

@@ -39,27 +39,6 @@ fn each_rank_stopped(command: impl Fn(&Stage) -> std::process::Command + Sync) -
 }
 
 #[test]
-fn a_process_that_stops_is_named_whatever_the_transport() {
-    for transport in ["shm", "tcp", "udp", "file", "null"] {
-        if !has(&Stage::new(), transport) {
-            skip("a stopped process", &format!("no transport {transport}"));
-            continue;
-        }
-        let all = format!(
-            "Network_intel --ranks {RANKS} --spawn procs {}",
-            words(transport)
-        );
-        let all: Vec<_> = all.split_whitespace().collect();
-        for (rank, said) in each_rank_stopped(|s| s.peer(&all)).into_iter().enumerate() {
-            let said = said.err(&silence_of(rank));
-            // Rank 0 is killed by the test.
-            assert_eq!(said.code, (rank > 0).then_some(1), "{said}");
-            assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
-        }
-    }
-}
-
-#[test]
 fn a_rank_that_stops_leaves_the_sizes_before() {
     let stage = Stage::new();
     if !has(&stage, "file") {

@@ -1,6 +1,8 @@
 //! Amount and place of a job's data: skips, trims that are followed by writes, zones without a
 //! mode.
 
+mod slow;
+
 use super::stage::{Stage, skip};
 use super::{done, fio, fios, has_all};
 
@@ -26,42 +28,6 @@ fn a_walk_with_a_skip_ends_and_begins_again_where_fios_does() {
         }
         let words: Vec<&str> = words.split(' ').chain(["--filename=f"]).collect();
         assert_eq!(done(&ours, &words), fios(&theirs, &words), "{words:?}");
-    }
-}
-
-#[test]
-fn loops_multiply_operations_and_bytes_as_in_fio() {
-    if let Err(missing) = has_all(&["fio"]) {
-        return skip("loops_multiply_operations_and_bytes_as_in_fio", &missing);
-    }
-    for words in [
-        "--loops=3 --number_ios=10",
-        "--loops=3 --number_ios=20",
-        "--io_size=150k --number_ios=20",
-        "--loops=2 --io_size=24k",
-        "--loops=2 --io_size=100k",
-        "--loops=2 --io_size=150k",
-        "--loops=3 --io_size=300k",
-        "--loops=3 --io_size=130k --end_fsync=1",
-        "--loops=2 --io_size=62000",
-        "--size=121k --norandommap --rw=randwrite",
-        "--size=121k --norandommap --rw=randwrite --loops=2",
-        "--size=121k --norandommap --rw=randwrite --random_generator=lfsr",
-        "--size=121k --rw=randwrite --loops=2",
-        "--size=121k --rw=randwrite --random_distribution=zoned:60/20:40/80",
-    ] {
-        let (theirs, ours) = (Stage::new(), Stage::new());
-        let words: Vec<&str> = ["--rw=write", "--size=64k"]
-            .into_iter()
-            .chain(words.split(' '))
-            .collect();
-        let (theirs, ours) = (fios(&theirs, &words), done(&ours, &words));
-        if words.contains(&"--rw=randwrite") {
-            // Each has generators of its own.
-            assert_eq!(ours.len(), theirs.len(), "{words:?}");
-        } else {
-            assert_eq!(ours, theirs, "{words:?}");
-        }
     }
 }
 

@@ -69,37 +69,6 @@ fn what_goes_without_the_kernel_module_is_said() {
 }
 
 #[test]
-fn a_target_that_would_be_measured_wrong_fails_where_it_is_asked_to() {
-    let stage = Stage::new();
-    stage.sparse("holes", 1 << 20);
-    let say = |words: &[&str]| stage.say(&[&["doctor", "holes"], words].concat());
-    let document: Json = serde_json::from_str(&say(&["--json"]).code(0).out).unwrap();
-    assert_eq!(document["schema"], "weir.doctor.v1");
-    let findings = document["findings"].as_array().unwrap();
-    let written = findings
-        .iter()
-        .find(|f| f["id"] == "never-written")
-        .unwrap();
-    assert_eq!(written["status"], "FAIL", "{written}");
-    assert!(
-        written["found"]
-            .as_str()
-            .unwrap()
-            .contains("0 % was written")
-    );
-    assert!(
-        written["remedy"]
-            .as_str()
-            .is_some_and(|text| !text.is_empty())
-    );
-    say(&["--strict"]).code(1).out("FAIL  never-written");
-    stage
-        .say(&["doctor", "--strict", "nothing"])
-        .code(1)
-        .out("FAIL  fs");
-}
-
-#[test]
 fn words_that_it_does_not_have_are_refused() {
     let stage = Stage::new();
     stage
@@ -112,6 +81,37 @@ fn words_that_it_does_not_have_are_refused() {
 /// Tests that take long.
 mod slow {
     use super::*;
+
+    #[test]
+    fn a_target_that_would_be_measured_wrong_fails_where_it_is_asked_to() {
+        let stage = Stage::new();
+        stage.sparse("holes", 1 << 20);
+        let say = |words: &[&str]| stage.say(&[&["doctor", "holes"], words].concat());
+        let document: Json = serde_json::from_str(&say(&["--json"]).code(0).out).unwrap();
+        assert_eq!(document["schema"], "weir.doctor.v1");
+        let findings = document["findings"].as_array().unwrap();
+        let written = findings
+            .iter()
+            .find(|f| f["id"] == "never-written")
+            .unwrap();
+        assert_eq!(written["status"], "FAIL", "{written}");
+        assert!(
+            written["found"]
+                .as_str()
+                .unwrap()
+                .contains("0 % was written")
+        );
+        assert!(
+            written["remedy"]
+                .as_str()
+                .is_some_and(|text| !text.is_empty())
+        );
+        say(&["--strict"]).code(1).out("FAIL  never-written");
+        stage
+            .say(&["doctor", "--strict", "nothing"])
+            .code(1)
+            .out("FAIL  fs");
+    }
 
     #[test]
     fn ci_says_for_each_figure_from_which_change_on_it_is_told() {

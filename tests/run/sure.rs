@@ -1,6 +1,8 @@
 //! Intervals of a run's figures, as a user sees them: on real engines, in an open loop, on several
 //! ranks, and where nothing was measured.
 
+mod slow;
+
 use weir_schema::{Confidence, JobResult, RunResult, Stage as LatencyStage};
 use weir_stats::Estimate;
 
@@ -33,28 +35,6 @@ fn is_sure(said: &Said, result: &RunResult) -> usize {
         );
     }
     all.len()
-}
-
-#[test]
-fn every_figure_of_a_real_run_lies_in_an_interval_of_its_own() {
-    let stage = Stage::in_memory();
-    let file = stage.file(
-        "j.fio",
-        "[global]\nbs=4k\ntime_based\nruntime=1s\nstonewall\nsize=8m\n\
-         [null]\nioengine=null\nrw=randrw\n\
-         [psync]\nioengine=psync\nrw=randread\nfilename=data\n\
-         [slow]\nioengine=null\nrw=read\nrate_iops=200\n",
-    );
-    let said = stage.say(&["run", "--format=json", &file]).code(0);
-    let result = result(&said);
-    // Rate, bandwidth, mean and four percentiles of each of four kinds.
-    assert_eq!(is_sure(&said, &result), 4 * 7, "{said}");
-    for job in result.jobs() {
-        let metrics = job.metrics.iter().filter(|m| m.interval.is_none());
-        assert_eq!(metrics.count(), 0, "{said}");
-    }
-    let said = stage.say(&["run", "--width=120", &file]).code(0);
-    assert_eq!(said.out.matches(" % in this run").count(), 4, "{said}");
 }
 
 #[test]

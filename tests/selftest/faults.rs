@@ -78,40 +78,6 @@ fn f3_clients_that_are_killed_in_bulk_traffic_leave_nothing_behind() {
 }
 
 #[test]
-fn a_server_that_is_stopped_fails_its_own_rpcs_by_time_and_no_others() {
-    over_both(|transport| {
-        let stage = Stage::new();
-        let serve = |rank| {
-            let words = format!("--rank {rank} --transport tcp://127.0.0.1:0,shm://");
-            Server::start(&stage, &words)
-        };
-        let servers = [serve(0), serve(1)];
-        let alone = servers[0].descriptors();
-        // Each endpoint has slots of its own, so that the other one goes on. The time of an RPC is longer
-        // than a busy machine makes one wait, and over twice before those that are out are given up.
-        let words = format!(
-            "self_test -u --path . -e 0-1:0 -s 'i100 b9000' --spread per-endpoint --timeout 2 \
-             --duration 3s --output json --transport {transport}"
-        );
-        let client = Running::start(stage.peer(&split(&words)));
-        until("it has connected", || servers[0].descriptors() > alone);
-        servers[0].works_for(5);
-        servers[0].signal(Signal::STOP);
-        let said = client.end().code(1);
-        let master = &masters(&said)[0][0];
-        adds_up(master);
-        let [stopped, other] = [0, 1].map(|rank| &master["endpoints"][rank]);
-        assert!(count(&stopped["failed"], "DER_TIMEDOUT") >= 8, "{stopped}");
-        assert_eq!(stopped["failed"].as_object().unwrap().len(), 1, "{stopped}");
-        assert_eq!(other["failed"], serde_json::json!({}));
-        assert!(count(other, "succeeded") > 0, "{other}");
-        servers[0].signal(Signal::CONT);
-        let words = format!("-e 0-1:0 -s 0 -r 50 --transport {transport}");
-        self_test(&stage, &words).code(0);
-    });
-}
-
-#[test]
 fn a_master_that_waited_for_another_has_the_whole_time_for_its_first_rpcs() {
     let stage = Stage::new();
     let servers = [0, 1].map(|rank| Server::start(&stage, &format!("--rank {rank}")));

@@ -108,44 +108,6 @@ fn serves_others(stage: &Stage) {
 }
 
 #[test]
-fn buffers_are_charged_with_the_pages_that_they_take() {
-    let stage = Stage::new();
-    let limited = limited(&stage);
-    let mut control = connect(&limited.0);
-    let tiny = OpenRequest {
-        reply_kind: Inline,
-        reply_size: 1,
-        buffers: 400_000,
-        ..asked()
-    };
-    assert_eq!(open(&mut control, &tiny), None);
-    let some = OpenRequest {
-        buffers: 40_000,
-        ..tiny
-    };
-    assert!(open(&mut control, &some).is_some());
-    serves_others(&stage);
-    // Longer than half of a huge page by a byte.
-    let mut long = connect(&limited.0);
-    let each = OpenRequest {
-        reply_kind: Bulk,
-        reply_size: (1 << 20) + 1,
-        ..asked()
-    };
-    drop(control);
-    let mut sessions = 0;
-    until("memory comes back", || {
-        sessions += u32::from(open(&mut long, &each).is_some());
-        sessions >= 8
-    });
-    while open(&mut long, &each).is_some() {
-        sessions += 1;
-    }
-    assert!(sessions <= 16, "{sessions}");
-    is_within(&limited);
-}
-
-#[test]
 fn answers_that_nobody_reads_are_not_made() {
     let stage = Stage::new();
     let limited = limited(&stage);

@@ -136,7 +136,7 @@ fn the_highest_rate_that_keeps_a_percentile_is_searched_for() {
 fn a_limit_that_no_rate_keeps_is_a_failure() {
     let stage = Stage::new();
     let words = "self_test --transport null:// -e 0:0 -s 0 -i 1 --warmup 0 --find-max p50<1ns \
-                 --repetitions-per-size 20 --history off";
+                 --repetitions-per-size 3 --history off";
     stage
         .peer_says(&split(words))
         .code(1)

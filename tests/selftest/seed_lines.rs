@@ -253,18 +253,6 @@ fn run_seed_lines(transport: &str) -> Vec<Said> {
     said
 }
 
-#[test]
-fn the_seeds_lines_have_the_report_of_the_older_program_over_tcp() {
-    let said = run_seed_lines("tcp://127.0.0.1:0");
-    assert!(said[0].out.contains("\t+ Bulk path: emulated-rendezvous\n"));
-    // Masters that work at the same time are added up.
-    let cross = &said[5].out;
-    assert_eq!(cross.matches("Aggregate of 44 masters\n").count(), 6);
-    let stage = Stage::new();
-    let help = stage.peer_says(&["self_test", "--help"]).code(0);
-    help.out("--group-name").out("--message-sizes");
-}
-
 fn has_fabric() -> bool {
     let words = "self_test --loopback=1 --transport ofi+tcp -e 0:0 -s 0 -r 10";
     let trial = Stage::new().peer_says(&split(words));

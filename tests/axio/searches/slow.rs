@@ -1,6 +1,6 @@
 //! Slow tests: they take long.
 
-use super::{Stage, metric, search};
+use super::*;
 
 #[test]
 fn network_tests_have_a_row_for_each_size_and_say_that_they_are_short() {
@@ -104,4 +104,33 @@ fn a_burst_is_as_long_as_the_bucket_and_latency_is_that_of_the_throughput() {
     assert!(cells[4] > 0.0 && cells[5] >= cells[4], "{row}");
     let mark = "not RFC repetitions: 1, RFC 2544 asks for 20 of latency and 50";
     assert!(said.out.contains(mark), "{said}");
+}
+
+#[test]
+fn two_searches_are_compared_and_followed_by_what_they_found() {
+    let stage = Stage::new();
+    for (file, precision) in [("a", "5"), ("b", "20")] {
+        // Another precision takes another number of trials.
+        let words = ["--precision", precision, "--store-result", file];
+        search(
+            &stage,
+            "ndr",
+            &[&words[..], &["--history", "h.db"]].concat(),
+        )
+        .code(0);
+    }
+    let groups = |file: &str| {
+        let result: Json = serde_json::from_str(&stage.read(file)).unwrap();
+        result["groups"].as_array().unwrap().len()
+    };
+    assert_ne!(groups("a"), groups("b"));
+    for words in [&["--metrics", "NDR,PDR"][..], &[]] {
+        let said = stage.say(&[&["compare", "a", "b"], words].concat());
+        assert!(!said.out.contains("not comparable"), "{said}");
+        assert!(words.is_empty() || said.out.contains("NDR"), "{said}");
+    }
+    let mut trend = stage.weir(&["history", "trend", "NDR", "--json"]);
+    trend.env("WEIR_HISTORY", stage.path("h.db"));
+    let trend: Json = serde_json::from_str(&crate::stage::said(trend).code(0).out).unwrap();
+    assert_eq!(trend[0]["runs"].as_array().unwrap().len(), 2, "{trend}");
 }

@@ -1,9 +1,6 @@
-//! Slow tests: under the launchers of MPI.
+//! Slow tests: they take long, or need the launchers of MPI.
 
-use super::{
-    LONG, Running, Signal, catches_signals, each_launcher, has, has_one_of_two, rank_of, said,
-    skip, under, until,
-};
+use super::*;
 
 #[test]
 fn a_signal_to_another_rank_of_a_launcher_ends_all() {
@@ -49,4 +46,25 @@ fn a_place_for_the_result_that_is_none_ends_all_ranks() {
             .silent();
         assert_eq!(said.err.matches("no/such/place.json").count(), 1, "{said}");
     });
+}
+
+#[test]
+fn the_line_of_progress_is_for_terminals() {
+    if !crate::stage::has("script") {
+        return skip("a line of progress", "no script");
+    }
+    let stage = Stage::new();
+    let words = "--comm-type shm --sizes 6 -u 1 -l 1 -n 4 --min-time 0.5 --quiet";
+    for (words, shown) in [(words.trim_end_matches(" --quiet"), true), (words, false)] {
+        let mut command = stage.command("script");
+        command.args([
+            "-qec",
+            &format!("{} {words}", crate::stage::peer("Network_intel")),
+            "/dev/null",
+        ]);
+        let out = command.env("NO_COLOR", "1").output().unwrap();
+        let out = String::from_utf8_lossy(&out.stdout).into_owned();
+        assert_eq!(out.contains("\x1b[2Kb_eff 64 B  "), shown, "{out}");
+        assert!(out.contains("b_eff = "), "{out}");
+    }
 }

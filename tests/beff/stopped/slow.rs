@@ -1,9 +1,6 @@
-//! Slow tests: under the launchers of MPI, and what takes long.
+//! Slow tests: they take long, or need the launchers of MPI.
 
-use super::{
-    DIES, Duration, RANKS, RankProcesses, Running, Stage, TIMEOUT, beff, each_launcher,
-    each_rank_stopped, has, launch_program, peer, said, silence_of, skip, under, words,
-};
+use super::*;
 
 #[test]
 fn a_rank_of_a_launcher_that_stops_is_named_whatever_the_transport() {
@@ -80,6 +77,27 @@ fn the_rank_that_died_is_named_and_not_one_that_saw_it() {
                     .err("rank 0, messages of 256 B")
                     .err(": rank 1 is gone: ");
             }
+        }
+    }
+}
+
+#[test]
+fn a_process_that_stops_is_named_whatever_the_transport() {
+    for transport in ["shm", "tcp", "udp", "file", "null"] {
+        if !has(&Stage::new(), transport) {
+            skip("a stopped process", &format!("no transport {transport}"));
+            continue;
+        }
+        let all = format!(
+            "Network_intel --ranks {RANKS} --spawn procs {}",
+            words(transport)
+        );
+        let all: Vec<_> = all.split_whitespace().collect();
+        for (rank, said) in each_rank_stopped(|s| s.peer(&all)).into_iter().enumerate() {
+            let said = said.err(&silence_of(rank));
+            // Rank 0 is killed by the test.
+            assert_eq!(said.code, (rank > 0).then_some(1), "{said}");
+            assert_eq!(said.err.matches("error: ").count(), 1, "{said}");
         }
     }
 }

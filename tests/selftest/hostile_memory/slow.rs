@@ -10,7 +10,7 @@ use weir_rpc::wire::{
 };
 use weir_schema::RpcPayloadKind::Inline;
 
-use super::{PATIENCE, Stage, asked, call, is_within, limited, serves_others, until};
+use super::*;
 use crate::faults::{adds_up, count, endless};
 use crate::servers::masters;
 
@@ -192,5 +192,43 @@ fn a_thousand_hostile_peers_harm_no_call_and_leave_nothing() {
         server.descriptors() == alone
     });
     serves_others(&stage);
+    is_within(&limited);
+}
+
+#[test]
+fn buffers_are_charged_with_the_pages_that_they_take() {
+    let stage = Stage::new();
+    let limited = limited(&stage);
+    let mut control = connect(&limited.0);
+    let tiny = OpenRequest {
+        reply_kind: Inline,
+        reply_size: 1,
+        buffers: 400_000,
+        ..asked()
+    };
+    assert_eq!(open(&mut control, &tiny), None);
+    let some = OpenRequest {
+        buffers: 40_000,
+        ..tiny
+    };
+    assert!(open(&mut control, &some).is_some());
+    serves_others(&stage);
+    // Longer than half of a huge page by a byte.
+    let mut long = connect(&limited.0);
+    let each = OpenRequest {
+        reply_kind: Bulk,
+        reply_size: (1 << 20) + 1,
+        ..asked()
+    };
+    drop(control);
+    let mut sessions = 0;
+    until("memory comes back", || {
+        sessions += u32::from(open(&mut long, &each).is_some());
+        sessions >= 8
+    });
+    while open(&mut long, &each).is_some() {
+        sessions += 1;
+    }
+    assert!(sessions <= 16, "{sessions}");
     is_within(&limited);
 }

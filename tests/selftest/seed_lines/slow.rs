@@ -1,6 +1,6 @@
 //! Slow tests: over fabrics, and all lines once more over shared memory.
 
-use super::{Running, Server, Signal, Stage, has_fabric, run_seed_lines, skip, split, until};
+use super::*;
 
 #[test]
 fn the_seeds_lines_have_the_report_of_the_older_program_over_shared_memory() {
@@ -38,4 +38,16 @@ fn a_fabric_leaves_signals_to_the_test_and_to_its_server() {
     assert_eq!(server.end(), Some(0));
     let table = stage.read("daos_server.attach_info_tmp");
     assert!(!table.contains("ofi"), "{table}");
+}
+
+#[test]
+fn the_seeds_lines_have_the_report_of_the_older_program_over_tcp() {
+    let said = run_seed_lines("tcp://127.0.0.1:0");
+    assert!(said[0].out.contains("\t+ Bulk path: emulated-rendezvous\n"));
+    // Masters that work at the same time are added up.
+    let cross = &said[5].out;
+    assert_eq!(cross.matches("Aggregate of 44 masters\n").count(), 6);
+    let stage = Stage::new();
+    let help = stage.peer_says(&["self_test", "--help"]).code(0);
+    help.out("--group-name").out("--message-sizes");
 }

@@ -215,76 +215,6 @@ fn with<'a>(words: &[&'a str]) -> Vec<&'a str> {
     all
 }
 
-#[test]
-fn the_json_has_the_keys_and_types_of_fio() {
-    for words in [
-        with(&["--name=a", "--rw=randrw", "--iodepth=4", "--fsync=64"]),
-        with(&[
-            "--name=a",
-            "--rw=read",
-            "--unified_rw_reporting=1",
-            "--description=hello",
-        ]),
-        with(&[
-            "--name=a",
-            "--rw=trim",
-            "--lat_percentiles=1",
-            "--percentile_list=50:99.9",
-        ]),
-    ] {
-        let mut with_json = words.clone();
-        with_json.push("--output-format=json");
-        let Some(theirs) = fio(&with_json) else {
-            return skip("the_json_has_the_keys_of_fio");
-        };
-        let mut result = imagined(&words);
-        // fio leaves out of its echo what was given without a value.
-        for job in result.plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
-            job.words.retain(|w| w.value.is_some());
-        }
-        let ours = json(&result, COMPAT, None);
-        let (body, _) = ours.split_once(",\n  \"weir\"").unwrap();
-        assert_same(
-            &skeleton(&format!("{body}\n}}\n")),
-            &skeleton(&theirs),
-            &words,
-        );
-    }
-}
-
-#[test]
-fn the_text_has_the_lines_of_fio() {
-    for words in [
-        with(&[
-            "--name=a",
-            "--rw=randrw",
-            "--iodepth=4",
-            "--numjobs=2",
-            "--group_reporting",
-        ]),
-        with(&[
-            "--name=a",
-            "--rw=write",
-            "--fsync=64",
-            "--description=hello",
-            "--new_group",
-        ]),
-        with(&[
-            "--name=a",
-            "--rw=read",
-            "--continue_on_error=all",
-            "--slat_percentiles=1",
-        ]),
-    ] {
-        let Some(theirs) = fio(&words) else {
-            return skip("the_text_has_the_lines_of_fio");
-        };
-        let result = imagined(&words);
-        let ours = banner(&result.plan, COMPAT, "0") + &normal(&result, COMPAT);
-        assert_same(&template(&ours), &template(&theirs), &words);
-    }
-}
-
 /// Figures of one kind from fio's document: counts, histogram, samples.
 fn counted(direction: &Value, what: Kind) -> KindResult {
     let number = |key: &str| direction[key].as_f64().unwrap();
@@ -391,36 +321,112 @@ fn shapes(line: &str) -> Vec<String> {
     line.split(';').map(field).collect()
 }
 
-#[test]
-fn terse_lines_have_the_fields_of_fio() {
-    let described = ["--description=hello there", "--continue_on_error=all"];
-    for more in [
-        &["--rw=read"][..],
-        &["--rw=randrw", described[0], described[1]],
-        &["--rw=trim", "--percentile_list=50:99.9", "--iodepth=4"],
-        &["--rw=write", "--clat_percentiles=0", "--fsync=64"],
-        &[
-            "--rw=randrw",
-            "--unified_rw_reporting=1",
-            "--lat_percentiles=1",
-        ],
-    ] {
-        for (number, version) in ["2", "3", "4", "5"].map(|n| (n, TerseVersion::of(n).unwrap())) {
-            let mut words = vec!["--name=a", "--ioengine=null", "--size=64k", "--thread"];
-            words.extend(more);
-            let terse_version = format!("--terse-version={number}");
-            let mut with_terse = words.clone();
-            with_terse.extend(["--minimal", terse_version.as_str()]);
-            let Some(theirs) = fio(&with_terse) else {
-                return skip("terse_lines_have_the_fields_of_fio");
+/// Tests beside the peer.
+mod slow {
+    use super::*;
+
+    #[test]
+    fn the_json_has_the_keys_and_types_of_fio() {
+        for words in [
+            with(&["--name=a", "--rw=randrw", "--iodepth=4", "--fsync=64"]),
+            with(&[
+                "--name=a",
+                "--rw=read",
+                "--unified_rw_reporting=1",
+                "--description=hello",
+            ]),
+            with(&[
+                "--name=a",
+                "--rw=trim",
+                "--lat_percentiles=1",
+                "--percentile_list=50:99.9",
+            ]),
+        ] {
+            let mut with_json = words.clone();
+            with_json.push("--output-format=json");
+            let Some(theirs) = fio(&with_json) else {
+                return skip("the_json_has_the_keys_of_fio");
             };
-            let options = FioTextOptions {
-                terse: version,
-                ..COMPAT
+            let mut result = imagined(&words);
+            // fio leaves out of its echo what was given without a value.
+            for job in result.plan.groups.iter_mut().flat_map(|g| &mut g.jobs) {
+                job.words.retain(|w| w.value.is_some());
+            }
+            let ours = json(&result, COMPAT, None);
+            let (body, _) = ours.split_once(",\n  \"weir\"").unwrap();
+            assert_same(
+                &skeleton(&format!("{body}\n}}\n")),
+                &skeleton(&theirs),
+                &words,
+            );
+        }
+    }
+
+    #[test]
+    fn the_text_has_the_lines_of_fio() {
+        for words in [
+            with(&[
+                "--name=a",
+                "--rw=randrw",
+                "--iodepth=4",
+                "--numjobs=2",
+                "--group_reporting",
+            ]),
+            with(&[
+                "--name=a",
+                "--rw=write",
+                "--fsync=64",
+                "--description=hello",
+                "--new_group",
+            ]),
+            with(&[
+                "--name=a",
+                "--rw=read",
+                "--continue_on_error=all",
+                "--slat_percentiles=1",
+            ]),
+        ] {
+            let Some(theirs) = fio(&words) else {
+                return skip("the_text_has_the_lines_of_fio");
             };
-            let ours = terse(&imagined(&words), options);
-            let lines = |text: &str| text.lines().flat_map(shapes).collect::<Vec<_>>();
-            assert_same(&lines(&ours), &lines(&theirs), &with_terse);
+            let result = imagined(&words);
+            let ours = banner(&result.plan, COMPAT, "0") + &normal(&result, COMPAT);
+            assert_same(&template(&ours), &template(&theirs), &words);
+        }
+    }
+
+    #[test]
+    fn terse_lines_have_the_fields_of_fio() {
+        let described = ["--description=hello there", "--continue_on_error=all"];
+        for more in [
+            &["--rw=read"][..],
+            &["--rw=randrw", described[0], described[1]],
+            &["--rw=trim", "--percentile_list=50:99.9", "--iodepth=4"],
+            &["--rw=write", "--clat_percentiles=0", "--fsync=64"],
+            &[
+                "--rw=randrw",
+                "--unified_rw_reporting=1",
+                "--lat_percentiles=1",
+            ],
+        ] {
+            for (number, version) in ["2", "3", "4", "5"].map(|n| (n, TerseVersion::of(n).unwrap()))
+            {
+                let mut words = vec!["--name=a", "--ioengine=null", "--size=64k", "--thread"];
+                words.extend(more);
+                let terse_version = format!("--terse-version={number}");
+                let mut with_terse = words.clone();
+                with_terse.extend(["--minimal", terse_version.as_str()]);
+                let Some(theirs) = fio(&with_terse) else {
+                    return skip("terse_lines_have_the_fields_of_fio");
+                };
+                let options = FioTextOptions {
+                    terse: version,
+                    ..COMPAT
+                };
+                let ours = terse(&imagined(&words), options);
+                let lines = |text: &str| text.lines().flat_map(shapes).collect::<Vec<_>>();
+                assert_same(&lines(&ours), &lines(&theirs), &with_terse);
+            }
         }
     }
 }
