@@ -3,7 +3,9 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use crate::stage::{Said, Stage, said};
+use rustix::process::Signal;
+
+use crate::stage::{Running, Said, Stage, said, until};
 
 /// Few values in a small pool of the stage.
 const SMALL: [&str; 9] = ["vos_perf", "-P", "64M", "-d", "4", "-a", "1", "-n", "1"];
@@ -35,6 +37,38 @@ fn the_end_of_standard_input_ends_a_run_that_asks() {
         done.status.success() && out.matches(asks).count() == 2,
         "{out}"
     );
+}
+
+#[test]
+fn a_signal_ends_a_run_that_asks() {
+    let stage = &Stage::in_memory();
+    let mut command = small(stage, &["-D", ".", "-w", "-R", "U"]);
+    command.stdin(Stdio::piped());
+    let running = Running::start(command);
+    until("it catches signals", || running.catches_signals());
+    running.signal(Signal::INT);
+    let said = running.end().code(130);
+    assert!(!said.out.contains("completed"), "{said}");
+    assert_eq!(stage.list(), [] as [&str; 0]);
+}
+
+#[test]
+fn without_times_of_operations_the_rate_is_that_of_the_phase() {
+    let stage = &Stage::in_memory();
+    let measured = |more: &[&str]| {
+        let words = ["-P", "64M", "-d", "2000", "-a", "1", "-n", "1", "-R", "U;p"];
+        crate::result(stage, &[&words[..], more].concat())
+    };
+    for (more, has) in [(&[][..], true), (&["--no-latency"], false)] {
+        let result = measured(more);
+        let phase = &result["groups"][0]["jobs"][0]["phases"][0]["measured"];
+        let kind = &phase["outcome"]["workers"][0]["kinds"][0];
+        assert_eq!(!kind["stages"].as_array().unwrap().is_empty(), has);
+        let run = &crate::runs(&result)[0];
+        assert_eq!(crate::count(run, "operation_ns") > 0, has, "{run}");
+        let is_of_phase = run["busy_ns"] == kind["runtime_ns"];
+        assert_eq!(is_of_phase, !has, "{run}");
+    }
 }
 
 #[test]

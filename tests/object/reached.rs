@@ -11,6 +11,13 @@ pub(crate) fn daos_perf(stage: &Stage, words: &[&str]) -> Said {
     said(command)
 }
 
+/// The file `secret`, as both sides take it.
+pub(crate) fn secret(stage: &Stage) {
+    let path = stage.file("secret", "a secret of more than sixteen bytes\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&path, mode).unwrap();
+}
+
 /// A server of a store that listens at an address, and the one by which it is reached.
 pub(crate) fn serve(stage: &Stage, listen: &str, words: &[&str]) -> (Running, String) {
     let (weir, words) = (env!("CARGO_BIN_EXE_weir"), words.join(" "));
@@ -72,6 +79,27 @@ fn what_a_run_made_on_a_server_is_gone_and_a_pool_has_the_targets_that_it_has() 
         assert_eq!(pool["containers"][0], keeps);
         assert!(pool["versions"].as_u64().unwrap() > 0, "{pool}");
     }
+}
+
+#[test]
+fn a_mix_on_a_server_knows_its_secret_and_its_address_by_the_environment() {
+    let stage = &Stage::in_memory();
+    secret(stage);
+    let words = ["-P", "64m", "--token-file", "secret"];
+    let (server, address) = serve(stage, "tcp://127.0.0.1:0", &words);
+    let run = |more: &[&str]| {
+        let words = [
+            "obj", "run", "--engine", "remote", "--preset", "ycsb-c", "--keys", "100", "--ops",
+            "500",
+        ];
+        let mut command = stage.weir(&[&words[..], more].concat());
+        command.env("WEIR_OBJ_SERVER", &address);
+        said(command)
+    };
+    run(&["--token-file", "secret"]).code(0);
+    run(&[]).code(3).err("--token-file");
+    server.signal(Signal::TERM);
+    server.end().code(0);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::reached::{daos_perf, serve};
+use crate::reached::{daos_perf, secret, serve};
 use crate::stage::{Said, Stage, each_launcher, launch, said};
 
 /// Each rank writes, reads, compares, and lists the objects of all.
@@ -65,9 +65,7 @@ fn four_ranks_of_a_launcher_have_objects_of_their_own_on_a_server() {
 #[test]
 fn a_secret_is_asked_for_and_known() {
     let stage = &Stage::in_memory();
-    let secret = stage.file("secret", "a secret of more than sixteen bytes\n");
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
-    std::fs::set_permissions(&secret, mode).unwrap();
+    secret(stage);
     let (server, address) = serve(stage, "tcp://127.0.0.1:0", &["--token-file", "secret"]);
     let words = ["--server", &address, "-d", "4", "-R", "U"];
     daos_perf(stage, &words).code(3).silent().err(&address);

@@ -572,6 +572,47 @@ fn files_that_are_no_pool_of_this_kind_are_refused_and_left_alone() {
 }
 
 #[test]
+fn a_clean_end_leaves_the_index_for_the_next_open_alone() {
+    let dir = Dir::new("image");
+    let path = dir.0.join("vos0");
+    let mut store = MemStore::open(&dir.spec(PoolMode::Create)).unwrap();
+    let c = store.container([1; 16], ContainerMode::Create).unwrap();
+    for epoch in 1..=20 {
+        let _ = put(&mut store, c, epoch, &[7; 60]).unwrap();
+    }
+    let used = store.stats();
+    store.close().unwrap();
+    let left = std::fs::read(&path).unwrap();
+    let open = || MemStore::open(&dir.spec(PoolMode::Open)).unwrap();
+    let mut store = open();
+    let facts = |of: &StoreStats| (of.akeys, of.versions, of.value_bytes, of.free_bytes);
+    assert_eq!(
+        (store.stats().recovered, facts(&store.stats())),
+        (0, facts(&used))
+    );
+    let _ = put(&mut store, c, 21, b"later").unwrap();
+    // As after a kill: the index that was left is of a log that ended before.
+    drop(store);
+    let mut store = open();
+    assert_eq!(store.stats().recovered, 22);
+    assert_eq!(get(&mut store, c, 21).unwrap(), b"later");
+    drop(store);
+    // A line of it that is another one: the log is read.
+    let image = left.chunks(64).rposition(|line| line != [0; 64]).unwrap() * 64;
+    for at in [8_320, 8_330, image] {
+        let mut bytes = left.clone();
+        bytes[at] ^= 4;
+        std::fs::write(&path, bytes).unwrap();
+        let mut store = open();
+        assert_eq!(
+            (store.stats().recovered, facts(&store.stats())),
+            (21, facts(&used))
+        );
+        assert_eq!(get(&mut store, c, 20).unwrap(), [7; 60]);
+    }
+}
+
+#[test]
 fn damage_is_found_and_named_and_never_returned_as_data() {
     let dir = Dir::new("damage");
     let path = dir.0.join("vos0");

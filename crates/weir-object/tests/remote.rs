@@ -13,7 +13,7 @@
 
 mod loopback;
 
-use loopback::{code, remote};
+use loopback::{FLIPS, code, remote};
 use weir_object::disk::DiskStore;
 use weir_object::mem::MemStore;
 use weir_object::remote::*;
@@ -110,6 +110,10 @@ fn requests_of_every_kind_are_read_as_they_were_written_and_as_nothing_where_the
             epoch,
             conditions,
             iods: iods(),
+            sum: ValueSum {
+                kind: ValueSums::Xxh3,
+                sum: random.below(9) as u32,
+            },
             values,
         };
         let mut requests = vec![
@@ -187,6 +191,36 @@ fn requests_of_every_kind_are_read_as_they_were_written_and_as_nothing_where_the
     }
 }
 
+#[test]
+fn values_that_change_on_their_way_are_refused_and_never_returned() {
+    for length in [100, 100_000] {
+        let mut store = remote(vec![mem()], 0, 0);
+        let c = store.container([1; 16], ContainerMode::Create).unwrap();
+        let (key, value) = (at(c, HASHED, b"d"), pattern(length, 3));
+        let iods = [Iod::single(b"a", length as u64)];
+        FLIPS.set(true);
+        let changed = store.update(key, &iods, Epoch(5), NONE, &value);
+        assert_eq!(code(changed), ObjectCode::Csum);
+        FLIPS.set(false);
+        let mut fetch = |epoch| {
+            let mut data = vec![0; length];
+            let done = store.fetch(key, &mut iods.clone(), Epoch(epoch), NONE, &mut data);
+            done.map(|done| (done, data))
+        };
+        assert_eq!(fetch(9).unwrap().0, Ticket::Done(0), "nothing was stored");
+        let _ = store.update(key, &iods, Epoch(5), NONE, &value).unwrap();
+        let mut fetch = |epoch| {
+            let mut data = vec![0; length];
+            let done = store.fetch(key, &mut iods.clone(), Epoch(epoch), NONE, &mut data);
+            done.map(|done| (done, data))
+        };
+        FLIPS.set(true);
+        assert_eq!(code(fetch(9)), ObjectCode::Csum);
+        FLIPS.set(false);
+        assert_eq!(fetch(9).unwrap(), (Ticket::Done(length as u64), value));
+    }
+}
+
 /// Requests of every kind, and changes to them.
 fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
     let container = ContainerId(0);
@@ -214,6 +248,7 @@ fn garbage(random: &mut Random) -> (u16, Vec<u8>) {
             epoch,
             conditions,
             iods: Descriptors::Given(iods),
+            sum: ValueSum::default(),
             values: Values(&values),
         },
         1 | 2 => Request::Fetch {
@@ -280,6 +315,7 @@ fn a_target_answers_every_request_of_a_stranger_and_holds_nothing_in_the_end() {
         targets: 1,
         pool: [0; 16],
         durability: Durability::None,
+        sums: ValueSums::None,
     };
     for (seed, store) in [(1, mem()), (2, None)] {
         let most = 3 << 20;
@@ -361,6 +397,7 @@ fn a_target_answers_every_request_of_a_stranger_and_holds_nothing_in_the_end() {
             epoch: Epoch(0),
             conditions: NONE,
             iods: Descriptors::Given(&[values]),
+            sum: ValueSum::default(),
             values: Values(&[]),
         };
         let operation = update.encode(&mut bytes);
@@ -608,6 +645,7 @@ fn engines_that_go_by_keys_are_listed_on_from_every_place() {
         targets: 1,
         pool: [0; 16],
         durability: Durability::Power,
+        sums: ValueSums::Xxh3,
     };
     let mut target = Target::new(Some(own), about, 0);
     let mut buffer = vec![0; BUFFERS.0 as usize];

@@ -103,13 +103,15 @@ impl ServedPool {
                 }
             }
         }
+        let first = stores.first().map(MemStore::facts);
         Ok(OpenPool {
-            stores,
             about: ServerInfo {
                 targets: self.targets,
                 pool: self.uuid,
                 durability,
+                sums: first.map_or(self.sums, |facts| facts.sums),
             },
+            stores,
         })
     }
 }
@@ -142,6 +144,12 @@ pub(crate) fn host(asked: RpcServe, pool: OpenPool, log: ServerLog) -> Result<Ho
 struct TargetService {
     name: &'static str,
     target: Target<MemStore, CallHandle>,
+}
+
+impl Drop for TargetService {
+    fn drop(&mut self) {
+        self.target.close();
+    }
 }
 
 impl TargetService {

@@ -53,7 +53,7 @@ const SERVE: [Flag; 9] = [
     )
     .choices(&["none", "process", "power"])
     .long("Without it the best that the directory has; none without --dir."),
-    Flag::with_value("csum", "SUM", STORE, "Sums over values, which are compared at each read")
+    Flag::with_value("csum", "SUM", STORE, "Sums over values, compared at each read and on their way")
         .choices(&["none", "crc32c", "xxh3"])
         .default("crc32c")
         .long("A pool that exists keeps its own."),

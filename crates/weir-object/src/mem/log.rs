@@ -4,6 +4,7 @@
 //! so that records of an earlier use of its chunk are never taken for new ones. Not here: what
 //! records mean.
 
+use super::image::{Words, words};
 use super::medium::{CHUNK, Medium};
 use super::record::{Record, RecordKind, checked, decode};
 use super::space::Space;
@@ -39,6 +40,13 @@ pub(super) struct LogPlace {
     /// Number of segments up to it.
     segments: usize,
 }
+
+words!(LogPlace {
+    at,
+    seq,
+    salt,
+    segments
+});
 
 impl LogPlace {
     pub(super) const fn start(at: u64, seq: u64, salt: u32) -> Self {
@@ -85,6 +93,26 @@ impl Log {
             staged: Vec::new(),
             is_current: false,
         }
+    }
+
+    /// Puts its end and its segments into an image.
+    pub(super) fn put_words(&self, out: &mut impl FnMut(u64)) {
+        self.end.put_words(out);
+        self.segments.put_words(out);
+    }
+
+    /// Goes on behind the end that an image has, with its segments; `None` where they are of another log.
+    pub(super) fn resume(
+        &mut self,
+        (end, segments): (LogPlace, Vec<u64>),
+        medium: &impl Medium,
+    ) -> Option<()> {
+        let is_own = segments.first() == Some(&self.start.at)
+            && segments.last() == Some(&(end.at / CHUNK * CHUNK))
+            && read_word(medium, LAST_AT) == u64::from(end.salt)
+            && decode(rest(medium, end.at), end.salt).is_none();
+        (self.end, self.segments, self.is_current) = (end, segments, true);
+        is_own.then_some(())
     }
 
     /// Notes that the superblock names this log.

@@ -165,6 +165,11 @@ impl Mapping {
         Ok(mapping)
     }
 
+    /// True if a file keeps the pool.
+    pub(super) fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     /// Makes the pages of a range present.
     ///
     /// # Errors

@@ -2,13 +2,14 @@
 //!
 //! In: calls of [`ObjectStore`]. Out: values, found by one look-up and one copy. An update copies its
 //! value, then appends one record to the log, then enters the index; at `power` a fence stands
-//! before and behind the record. Opening reads the log. There is no checkpoint beside it: what
+//! before and behind the record. Opening reads the log, or the image of the index that a clean end left. What
 //! [`ObjectStore::collect`] writes is a shorter log of what is left.
 
 // Lengths against the limits of the model, places against the pool.
 #![expect(clippy::cast_possible_truncation, reason = "numbers are checked")]
 
 mod fetch;
+mod image;
 mod index;
 mod listing;
 mod log;
@@ -328,5 +329,12 @@ impl ObjectStore for MemStore {
             index_bytes: self.index.bytes(),
             ..self.stats
         }
+    }
+
+    fn close(mut self) -> Result<()> {
+        if self.medium.is_file() {
+            self.leave_image();
+        }
+        Ok(())
     }
 }

@@ -133,28 +133,36 @@ impl<M: Medium> Mem<M> {
         let log = LogPlace::start(at, seq, salt as u32);
         let named = (block.uuid, block.generation, block.sums);
         let mut store = Self::new(medium, space, Log::at(log), named);
-        let read = store.replay(log)?;
-        store.stats.recovered = read.records;
-        store.stats.log_damaged = read.damaged;
-        store.log = read.log;
-        for &segment in store.log.segments() {
-            store.space.mark_segment(segment);
-        }
-        store.space.reserve = store.log.segments().len() + 1;
-        let mut values = std::mem::take(&mut store.deferred);
-        let deferred = values.len();
-        store.each_value(|at, len| values.push((at, len)));
-        refuse!(!store.space.mark_values(values.iter().copied()) => Io,
-            "the pool's log names one place twice: it is damaged");
-        values.truncate(deferred);
-        store.deferred = values;
-        if !read.damaged {
-            // In this order: the tail may have the link to the segment that is noted as the last.
-            store.log.set_current(&mut store.medium);
-            store.log.clear_tail(&mut store.medium);
+        if !store.take_image() {
+            store.read_log(log)?;
         }
         store.stats.recovery_ns = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Ok(store)
+    }
+
+    /// Takes the whole log in, and what it names as used.
+    fn read_log(&mut self, log: LogPlace) -> Result<()> {
+        let read = self.replay(log)?;
+        self.stats.recovered = read.records;
+        self.stats.log_damaged = read.damaged;
+        self.log = read.log;
+        for &segment in self.log.segments() {
+            self.space.mark_segment(segment);
+        }
+        self.space.reserve = self.log.segments().len() + 1;
+        let mut values = std::mem::take(&mut self.deferred);
+        let deferred = values.len();
+        self.each_value(|at, len| values.push((at, len)));
+        refuse!(!self.space.mark_values(values.iter().copied()) => Io,
+            "the pool's log names one place twice: it is damaged");
+        values.truncate(deferred);
+        self.deferred = values;
+        if !read.damaged {
+            // In this order: the tail may have the link to the segment that is noted as the last.
+            self.log.set_current(&mut self.medium);
+            self.log.clear_tail(&mut self.medium);
+        }
+        Ok(())
     }
 
     /// Takes the records of a log into the index.

@@ -3,6 +3,7 @@
 //! In: lengths of values. Out: places for them; free lists per size. Not here: when freed space may be
 //! used again (the store defers that).
 
+use super::image::words;
 use super::medium::{CHUNK, Medium};
 use crate::prelude::*;
 
@@ -41,6 +42,8 @@ struct Class {
     freed: Vec<u64>,
 }
 
+words!(Class { next, end, freed });
+
 /// Free and used space.
 #[derive(Debug)]
 pub(super) struct Space {
@@ -57,6 +60,17 @@ pub(super) struct Space {
     pub(super) reserve: usize,
     pub(super) value_bytes: u64,
 }
+
+words!(Space {
+    uses,
+    backed,
+    live,
+    classes,
+    free,
+    hint,
+    reserve,
+    value_bytes
+});
 
 impl Space {
     /// Space of a pool whose first chunk is its superblock's.
@@ -131,6 +145,14 @@ impl Space {
     /// A chunk for the log.
     pub(super) fn take_segment(&mut self, medium: &mut impl Medium) -> Result<u64> {
         self.take(medium, 1, LOG)
+    }
+
+    /// Free chunks, one behind the other, for bytes that nothing keeps from being used again.
+    pub(super) fn lend(&mut self, medium: &mut impl Medium, len: u64) -> Result<u64> {
+        let count = len.div_ceil(CHUNK) as usize;
+        let at = self.take(medium, count, LOG)?;
+        self.give(at, count);
+        Ok(at)
     }
 
     pub(super) fn give_segment(&mut self, at: u64) {

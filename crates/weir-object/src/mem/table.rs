@@ -3,6 +3,7 @@
 //! In: a hash, and a test whether an entry is the one that is meant. Out: the entry's number. A slot holds
 //! half of the hash beside the number, so that growing touches no entry. Entries are never removed.
 
+use super::image::words;
 use super::medium::{advise_huge, prefetch};
 
 /// No entry.
@@ -13,6 +14,8 @@ pub(super) struct HashTable {
     slots: Vec<u64>,
     len: usize,
 }
+
+words!(HashTable { slots, len });
 
 impl Default for HashTable {
     fn default() -> Self {

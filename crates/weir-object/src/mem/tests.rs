@@ -214,6 +214,11 @@ fn loss_of_power_at_any_fence_leaves_whole_operations() {
     let mut image = store.medium.bytes.clone();
     store.medium.is_recorded = true;
     for number in 0..14 {
+        if number == 10 {
+            store.leave_image();
+            store = Mem::recover(store.medium, None).unwrap();
+            assert_eq!(store.stats.recovered, 0, "the image was taken");
+        }
         operation(&mut store, c, number);
         store.medium.acknowledged += 1;
     }

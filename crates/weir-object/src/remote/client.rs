@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use super::dial::{Dial, RemoteSetup, TargetCall};
 
-use super::wire::{Body, Counters, Field, Found, Reply, Request, ServerInfo};
+use super::wire::{Body, Counters, Field, Found, Reply, Request, ServerInfo, ValueSum};
 use super::{BUFFERS, HEAD, LONGEST_REQUEST, SERVICES};
 use crate::prelude::*;
 
@@ -172,6 +172,7 @@ impl<C: ServiceChannel> RemoteStore<C> {
                 targets: 0,
                 pool: [0; 16],
                 durability: crate::Durability::None,
+                sums: ValueSums::None,
             },
             in_flight: setup.in_flight,
             count: 0,
@@ -470,5 +471,7 @@ fn take_values(
         let (bytes, place) = bytes.zip(place).ok_or_else(malformed)?;
         place.copy_from_slice(bytes);
     }
+    let arrived = ValueSum::of_ranges(found.sum.kind, &found.ranges, data);
+    found.sum.check(arrived)?;
     Ok(found.bytes())
 }

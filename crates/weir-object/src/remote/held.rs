@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::server::{FetchCall, Part};
-use super::wire::{Descriptors, Found, Reply};
+use super::wire::{Descriptors, Found, Reply, ValueSum};
 use super::{HEAD, MOST_RANGES};
 use crate::prelude::*;
 
@@ -83,8 +83,10 @@ impl Pushing {
 
 impl Found {
     fn of(iods: impl Iterator<Item = (u64, u64)>) -> Self {
-        let (iods, ranges) = (iods.collect(), Vec::new());
-        Self { iods, ranges }
+        Self {
+            iods: iods.collect(),
+            ..Self::default()
+        }
     }
 
     /// Everything that was asked for.
@@ -114,7 +116,7 @@ pub(super) fn found_by<S: ObjectStore>(
     call: &FetchCall<'_>,
     iods: &[Iod<'_>],
     done: Result<Ticket>,
-    data: &mut [u8],
+    (data, sums): (&mut [u8], ValueSums),
 ) -> (Result<()>, Found) {
     let mut found = Found::of(iods.iter().map(|iod| (iod.size, iod.found)));
     let result = match done {
@@ -126,6 +128,7 @@ pub(super) fn found_by<S: ObjectStore>(
         found.ranges.clear();
         found.iods.iter_mut().for_each(|(_, found)| *found = 0);
     }
+    found.sum = ValueSum::of_ranges(sums, &found.ranges, data);
     (result, found)
 }
 

@@ -15,7 +15,7 @@ mod wire;
 pub use client::RemoteStore;
 pub use dial::{Dial, RemoteSetup, TargetCall};
 pub use server::{Part, Step, Target, TargetRequest};
-pub use wire::{Counters, Descriptors, ListPlace, Reply, Request, ServerInfo, Values};
+pub use wire::{Counters, Descriptors, ListPlace, Reply, Request, ServerInfo, ValueSum, Values};
 
 /// Longest values of a call that travel within a request or a reply, in bytes.
 pub const INLINE: u64 = 16 << 10;
@@ -37,6 +37,6 @@ const MOST_ENTRIES: u32 = 4096;
 /// Names of the services: what is stored, and what is only moved.
 pub const SERVICES: [&str; 2] = ["object", "object-echo"];
 /// Version of both; one with another is refused.
-pub const VERSION: u16 = 1;
+pub const VERSION: u16 = 2;
 /// Group of the servers.
 pub const GROUP: &str = "object";

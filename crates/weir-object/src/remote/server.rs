@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::held::Pushing;
-use super::wire::{Counters, Field, Found, Reply, Request, ServerInfo};
+use super::wire::{Counters, Field, Found, Reply, Request, ServerInfo, ValueSum};
 use super::{HEAD, INLINE, MOST_CONTAINERS};
 use crate::prelude::*;
 
@@ -119,7 +119,11 @@ pub struct Target<S, H> {
 impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// A target over a store, or over none. `most_held` bounds the bytes of values longer than a buffer that
     /// requests make it hold.
-    pub fn new(store: Option<S>, about: ServerInfo, most_held: u64) -> Self {
+    pub fn new(store: Option<S>, mut about: ServerInfo, most_held: u64) -> Self {
+        if store.is_none() {
+            // Its values are any bytes.
+            about.sums = ValueSums::None;
+        }
         Self {
             store,
             about,
@@ -136,6 +140,12 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             parts: Vec::new(),
             reply: Vec::new(),
         }
+    }
+
+    /// Ends the use of the store.
+    pub fn close(&mut self) {
+        // It is whole already: what fails here costs the next opening time alone.
+        let _ = self.store.take().map(S::close);
     }
 
     /// Takes a request.
@@ -391,11 +401,13 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             epoch,
             conditions,
             ref iods,
+            sum,
             ..
         } = *request
         else {
             return ObjectCode::Inval.fail("nothing else has values");
         };
+        sum.check(ValueSum::of(sum.kind, values))?;
         self.counters.updates += 1;
         let (epoch, bytes) = (self.stamp(epoch), iods.room()?);
         let done = match &mut self.store {

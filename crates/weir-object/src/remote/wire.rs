@@ -8,7 +8,7 @@ mod messages;
 
 use crate::prelude::*;
 pub(in crate::remote) use messages::Found;
-pub use messages::{Counters, Reply, Request, ServerInfo};
+pub use messages::{Counters, Reply, Request, ServerInfo, ValueSum};
 
 /// Most extents of one descriptor.
 const MOST_EXTENTS: usize = 128;
@@ -124,7 +124,8 @@ structures! { 'a:
     }
     Counters { updates, fetches, update_bytes, fetch_bytes }
     ClientPlace { target, from, skip }
-    ServerInfo { targets, pool, durability }
+    ServerInfo { targets, pool, durability, sums }
+    ValueSum { kind, sum }
 }
 
 /// Values of few, each by its number.
@@ -149,6 +150,7 @@ choices! {
     ContainerMode { 0 Create, 1 Open, 2 OpenOrCreate }
     IodKind { 0 Single, 1 Array }
     Durability { 0 None, 1 Process, 2 Power }
+    ValueSums { 0 None, 1 Crc32c, 2 Xxh3 }
 }
 
 impl Field<'_> for bool {

@@ -336,7 +336,12 @@ impl<S: ObjectStore> Session<S> {
             let destroyed = self.store.drop_container(self.container);
             emptied = destroyed.and_then(|()| self.store.collect());
         }
-        let closed = emptied.and(self.store.close()).map_err(|why| failed(&why));
+        let closed = match &self.made {
+            // Nothing is left for a next run in a file that goes.
+            Some(_) => emptied.map(drop),
+            None => emptied.and(self.store.close()),
+        };
+        let closed = closed.map_err(|why| failed(&why));
         if let Some(file) = self.made {
             std::fs::remove_file(&file).map_err(|why| {
                 let text = format!("{}: {why}", file.display());

@@ -1,5 +1,6 @@
 //! Channels to targets in this process: a client and a server without anything between them.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
@@ -7,8 +8,23 @@ use std::time::Duration;
 use weir_object::remote::{
     BUFFERS, RemoteSetup, RemoteStore, ServerInfo, Step, Target, TargetRequest,
 };
-use weir_object::{Durability, ObjectCode, ObjectStore};
+use weir_object::{Durability, ObjectCode, ObjectStore, ValueSums};
 use weir_run::{BulkMemory, BulkPart, BulkUse, ServiceChannel};
+
+thread_local! {
+    /// True: a byte of each value changes on its way.
+    pub(crate) static FLIPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Numbers of updates and fetches.
+const OF_VALUES: [u16; 2] = [3, 4];
+
+/// Values that are on their way.
+fn pass(bytes: &mut [u8]) {
+    if let Some(last) = bytes.last_mut() {
+        *last ^= u8::from(FLIPS.get());
+    }
+}
 
 /// A call that has been made.
 struct Call {
@@ -38,6 +54,7 @@ pub(crate) fn remote<S: ObjectStore>(
         targets: stores.len() as u32,
         pool: [7; 16],
         durability: Durability::None,
+        sums: ValueSums::Crc32c,
     };
     let setup = RemoteSetup {
         in_flight,
@@ -72,8 +89,9 @@ impl<S: ObjectStore> Loopback<S> {
                     assert!(part.to + part.length <= bulk.length);
                     let to = (bulk.offset + part.to) as usize;
                     let from = &call.buffer[part.from as usize..][..part.length as usize];
-                    self.memories[bulk.memory.0 as usize][to..to + from.len()]
-                        .copy_from_slice(from);
+                    let place = &mut self.memories[bulk.memory.0 as usize][to..to + from.len()];
+                    place.copy_from_slice(from);
+                    pass(place);
                 }
             }
             step = match step {
@@ -86,6 +104,7 @@ impl<S: ObjectStore> Loopback<S> {
                     let memory = &self.memories[bulk.memory.0 as usize];
                     call.buffer[..length as usize]
                         .copy_from_slice(&memory[at..at + length as usize]);
+                    pass(&mut call.buffer[..length as usize]);
                     self.target.pulled(TargetRequest {
                         operation: call.operation,
                         payload: &call.payload,
@@ -96,7 +115,10 @@ impl<S: ObjectStore> Loopback<S> {
                 }
                 Step::Push => self.target.resumed(slot, &mut call.buffer),
                 Step::Reply(length) | Step::PushAndReply(length) => {
-                    let call = self.calls.remove(&slot).unwrap();
+                    let mut call = self.calls.remove(&slot).unwrap();
+                    if call.operation == OF_VALUES[1] && call.bulk.is_none() {
+                        pass(&mut call.buffer[..length]);
+                    }
                     self.answers
                         .push((slot, Ok(call.buffer[..length].to_vec())));
                     return;
@@ -128,12 +150,15 @@ impl<S: ObjectStore> ServiceChannel for Loopback<S> {
         payload: &[u8],
         bulk: Option<BulkPart>,
     ) -> io::Result<()> {
-        let call = Call {
+        let mut call = Call {
             operation,
             payload: payload.to_vec(),
             bulk,
             buffer: vec![0x5a; self.buffer],
         };
+        if operation == OF_VALUES[0] && bulk.is_none() {
+            pass(&mut call.payload);
+        }
         assert!(
             self.calls.insert(slot, call).is_none(),
             "slot {slot} is out"

@@ -284,5 +284,11 @@ fn updates_that_a_server_acknowledged_survive_its_kill() {
         child.kill().unwrap();
         child.wait().unwrap();
     }
+    // One that is stopped leaves its index.
+    let served = pool(Some(&directory), 2, PoolMode::Open);
+    server("tcp", &served).0.stop().unwrap();
+    let stores = served.open().unwrap().stores;
+    assert!(stores.iter().all(|store| store.stats().recovered == 0));
+    drop(stores);
     std::fs::remove_dir_all(&directory).unwrap();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use weir_run::{BulkUse, ServiceChannel};
 
-use super::super::wire::{Body, ClientPlace, Descriptors, Field, Found, Request, Values};
+use super::super::wire::{Body, ClientPlace, Descriptors, Field, Found, Request, ValueSum, Values};
 use super::super::{INLINE, MOST_ENTRIES};
 
 use super::{LOOK, MOST_LOOKS, RemoteStore, SHORT_LOOK, is_soon, take_values, whole};
@@ -132,6 +132,7 @@ impl<C: ServiceChannel + Send> ObjectStore for RemoteStore<C> {
             epoch,
             conditions,
             iods,
+            sum: ValueSum::of(self.about.sums, data),
             values: Values(if is_inline { data } else { &[] }),
         };
         let bulk = (!is_inline).then_some((BulkUse::Get, room, data));

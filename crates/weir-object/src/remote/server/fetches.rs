@@ -153,7 +153,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
             conditions,
         } = call.at;
         let done = store.fetch(key, &mut iods, epoch, conditions, data);
-        let (result, found) = found_by(store, &call, &iods, done, data);
+        let (result, found) = found_by(store, &call, &iods, done, (data, self.about.sums));
         self.counters.fetch_bytes += found.bytes();
         if let Err(error) = result {
             self.held.0 -= held;
@@ -188,7 +188,9 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// Looks up the small fetches of a round.
     pub(super) fn fetch_batch(&mut self) {
         let (batch, payloads) = (&self.batch, &self.payloads);
-        let Some(store) = &mut self.store else { return };
+        let (Some(store), sums) = (&mut self.store, self.about.sums) else {
+            return;
+        };
         let read = batch.iter().map(|(handle, at)| {
             let call = FetchCall::read(&payloads[at.clone()], INLINE);
             (*handle, call)
@@ -221,7 +223,9 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
         let mut at = 0;
         for (handle, call) in &read {
             let (result, found) = match (call, call.is_ok().then(|| requests.next()).flatten()) {
-                (Ok(call), Some(one)) => found_by(store, call, one.iods, one.result, one.data),
+                (Ok(call), Some(one)) => {
+                    found_by(store, call, one.iods, one.result, (one.data, sums))
+                }
                 (Err(error), _) => (Err(error.clone()), Found::default()),
                 (Ok(_), None) => continue,
             };

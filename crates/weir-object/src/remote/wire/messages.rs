@@ -62,6 +62,8 @@ requests! {
         conditions: Conditions,
         /// Attribute keys.
         iods: Descriptors<'a>,
+        /// Sum of the values, wherever they travel.
+        sum: ValueSum,
         /// Values that travel within.
         values: Values<'a>,
     }
@@ -157,6 +159,8 @@ pub struct ServerInfo {
     pub pool: StoreUuid,
     /// Failures that acknowledged operations survive.
     pub durability: Durability,
+    /// Sums of its values, which travel with them.
+    pub sums: ValueSums,
 }
 
 /// Operations on values that a target has carried out, and the bytes that they wrote or found.
@@ -212,6 +216,53 @@ pub(in crate::remote) struct Found {
     pub(in crate::remote) iods: Vec<(u64, u64)>,
     /// Ranges of the data that were found: first byte and length.
     pub(in crate::remote) ranges: Vec<(u64, u64)>,
+    /// Their sum.
+    pub(in crate::remote) sum: ValueSum,
+}
+
+/// Sum of values as their sender had them, in the pool's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueSum {
+    /// Its kind.
+    pub kind: ValueSums,
+    /// The sum.
+    pub sum: u32,
+}
+
+impl Default for ValueSum {
+    fn default() -> Self {
+        let (kind, sum) = (ValueSums::None, 0);
+        Self { kind, sum }
+    }
+}
+
+impl ValueSum {
+    /// The sum of bytes.
+    pub(in crate::remote) fn of(kind: ValueSums, bytes: &[u8]) -> Self {
+        let sum = sum_of(kind, bytes);
+        Self { kind, sum }
+    }
+
+    /// The sum of ranges of bytes, which lie within them.
+    pub(in crate::remote) fn of_ranges(
+        kind: ValueSums,
+        ranges: &[(u64, u64)],
+        bytes: &[u8],
+    ) -> Self {
+        let sums = ranges.iter().map(|(from, length)| {
+            let range = local(*from)..local(from.saturating_add(*length));
+            sum_of(kind, bytes.get(range).unwrap_or_default())
+        });
+        let sum = sums.fold(0_u32, |all, sum| all.rotate_left(1) ^ sum);
+        Self { kind, sum }
+    }
+
+    /// Fails unless this is the sum of what has arrived.
+    pub(in crate::remote) fn check(self, arrived: Self) -> Result<()> {
+        let why = "values changed on their way between client and server";
+        refuse!(self != arrived => Csum, why);
+        Ok(())
+    }
 }
 
 impl Found {
@@ -223,6 +274,7 @@ impl Found {
                 second.put(out);
             }
         }
+        self.sum.put(out);
     }
 
     /// Reads it; values within the reply follow it.
@@ -235,6 +287,7 @@ impl Found {
         Ok(Self {
             iods: list(MAX_IODS)?,
             ranges: list(super::super::MOST_RANGES)?,
+            sum: body.get()?,
         })
     }
 }
