@@ -269,7 +269,7 @@ fn remote(rounds: usize, transport: &str, limit: f64, more: f64) -> Result<Vec<R
     let Cpus { caller, answerer } = cpus();
     let store = Served::ready(transport, |place, _| {
         format!(
-            "taskset -c {answerer} {weir} obj serve -D {POOLS} -P 4g --durability process --poll spin:10000 --listen {place}"
+            "taskset -c {answerer} {weir} obj serve -D {POOLS} -P 4g --csum none --durability process --poll spin:10000 --listen {place}"
         )
     })?;
     let words = |line: String| -> Vec<String> {
