@@ -47,6 +47,7 @@ const PEERS: &[&str] = &[
     "self_test",
     "vos_perf",
     "daos_perf",
+    "spdk_nvme_perf",
 ];
 
 /// Link to the program by a peer's name: its text and exit codes. By a verb it is weir.
