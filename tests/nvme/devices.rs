@@ -2,8 +2,10 @@
 
 use std::process::Command;
 
-use crate::stage::{Stage, has, is_root, skip};
-use crate::{TARGET, perf};
+use rustix::process::Signal;
+
+use crate::stage::{Running, Stage, has, is_root, peer, skip};
+use crate::{PEER, TARGET, perf};
 
 /// A loop device that vanishes.
 struct Loop(String);
@@ -50,6 +52,22 @@ fn a_device_is_written_with_consent_alone_and_a_file_system_never() {
         .out(&format!("{path} from core  0"));
     assert!(stage.read_bytes("image").iter().any(|byte| *byte != 0));
     perf(&stage, &format!("-q 4 -o 4096 -w read -t 60 -d 100 {path}")).code(0);
+
+    // While it is written nobody else can take it.
+    let mut command = stage.command(peer(PEER));
+    command.args(format!("-q 4 -o 4096 -w randwrite -t 3600 --destroy {path} {path}").split(' '));
+    let running = Running::start(command);
+    running.works_for(5);
+    let other = perf(&stage, &consent).code(2);
+    assert!(
+        other
+            .err
+            .contains("another program has opened it exclusively"),
+        "{other}"
+    );
+    running.signal(Signal::INT);
+    running.end().code(0);
+    perf(&stage, &consent).code(0);
 
     let made = Command::new("mkfs.ext4").args(["-q", "-F", path]).status();
     assert!(made.unwrap().success());

@@ -12,7 +12,7 @@ use weir_run::{JobContext, PreparedJob, RankPart, Runner, failure};
 use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
 use weir_schema::{BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Setting, Workload};
 use weir_sys::device::{DirectIo, path_facts};
-use weir_sys::guard::{GuardError, Overrides, check_write};
+use weir_sys::guard::{ClaimedDevices, GuardError, Overrides};
 use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
@@ -40,6 +40,7 @@ pub struct Block {
     pub(crate) cards: EmulatedCards,
     pub(crate) made: MadeFiles,
     pub(crate) sessions: KernelSessions,
+    pub(crate) claimed: Arc<ClaimedDevices>,
 }
 
 impl Runner for Block {
@@ -71,7 +72,7 @@ impl Runner for Block {
             failures.extend(survey(context, workload, false, &self.made).err());
             return failures;
         }
-        failures.extend(check_targets(context, workload));
+        failures.extend(check_targets(context, workload, self));
         failures
     }
 
@@ -235,7 +236,11 @@ fn check_setting(entry: &EngineEntry, name: &str, value: &Setting) -> Option<Fai
 
 /// Errors that the targets show, as far as no earlier job can change them: files may
 /// still be made or grow.
-fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
+fn check_targets(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    shared: &Block,
+) -> Vec<Failure> {
     let mut failures = Vec::new();
     let mut seen = HashSet::new();
     for clone in 0..context.job.clones {
@@ -245,7 +250,7 @@ fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Fail
                 continue;
             }
             match look(named) {
-                Ok(site) => failures.extend(check_site(context, workload, &site)),
+                Ok(site) => failures.extend(check_site(context, workload, shared, &site)),
                 Err(failure) => failures.push(failure),
             }
         }
@@ -284,7 +289,12 @@ fn is_device(context: &JobContext<'_>, shown: &str) -> bool {
     !path.is_file() && path.exists()
 }
 
-fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -> Option<Failure> {
+fn check_site(
+    context: &JobContext<'_>,
+    workload: &BlockWorkload,
+    shared: &Block,
+    site: &Site,
+) -> Option<Failure> {
     let path = &site.named.path;
     if site.kind.is_none() {
         if !is_made_earlier(context, path)
@@ -301,7 +311,7 @@ fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -
         });
     }
     check_permission(workload, site)
-        .or_else(|| guard(workload, site).err())
+        .or_else(|| shared.guard(workload, site).err())
         .or_else(|| check_direct(context, workload, site).err())
 }
 
@@ -318,32 +328,69 @@ fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     Some(site.refused("open", what, errno))
 }
 
-/// The last look before a block device is written.
-///
-/// # Errors
-/// It is in use.
-pub(crate) fn guard(workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
-    if site.kind != Some(SiteKind::Block) || !writes(workload) {
-        return Ok(());
-    }
-    let overrides = Overrides {
-        mounted: workload.targets.allow_mounted_write,
-    };
-    check_write(&Tree::real(), &site.named.path, overrides).map_err(|error| {
-        let errno = match &error {
-            GuardError::Unchecked { source, .. } => source.raw_os_error(),
-            _ => Some(libc::EBUSY),
-        };
-        let cause = if matches!(error, GuardError::Mounted { .. }) {
-            "mounted"
-        } else {
-            "in_use"
-        };
-        Failure {
-            target: Some(site.named.shown.clone()),
-            ..failure(cause, errno, error.to_string())
+impl Block {
+    /// The last look before a device is written.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub(crate) fn guard(&self, workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
+        if !is_guarded(workload, site) {
+            return Ok(());
         }
-    })
+        let overrides = Overrides {
+            mounted: workload.targets.allow_mounted_write,
+        };
+        let checked = self
+            .claimed
+            .check(&Tree::real(), &site.named.path, overrides);
+        checked.map_err(|error| in_use(site, &error))
+    }
+
+    /// Keeps a device that is written from others to the end of the run, where this process alone writes it by
+    /// calls of its own. A command that a job starts, or the kernel's module, may need the device for itself.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub(crate) fn claim(
+        &self,
+        context: &JobContext<'_>,
+        workload: &BlockWorkload,
+        site: &Site,
+    ) -> Result<(), Failure> {
+        let leaves = |job: &Job| {
+            let has_command = job.start.before.is_some() || job.start.after.is_some();
+            has_command || job.engine.name == kernel::NAME
+        };
+        let is_shared =
+            context.plan.ranks.is_some() || context.plan.jobs().any(|(_, job)| leaves(job));
+        if is_shared || workload.targets.allow_mounted_write || !is_guarded(workload, site) {
+            return Ok(());
+        }
+        let claimed = self.claimed.claim(&Tree::real(), &site.named.path);
+        claimed.map_err(|error| in_use(site, &error))
+    }
+}
+
+/// True of a device that is written.
+fn is_guarded(workload: &BlockWorkload, site: &Site) -> bool {
+    let is_device = matches!(site.kind, Some(SiteKind::Block | SiteKind::Character));
+    is_device && writes(workload)
+}
+
+fn in_use(site: &Site, error: &GuardError) -> Failure {
+    let errno = match error {
+        GuardError::Unchecked { source, .. } => source.raw_os_error(),
+        _ => Some(libc::EBUSY),
+    };
+    let cause = if matches!(error, GuardError::Mounted { .. }) {
+        "mounted"
+    } else {
+        "in_use"
+    };
+    Failure {
+        target: Some(site.named.shown.clone()),
+        ..failure(cause, errno, error.to_string())
+    }
 }
 
 /// Fails if direct I/O on an existing target cannot work with this job's sizes.

@@ -4,6 +4,7 @@
 //! In: arguments, the machine. Out: a [`Request`](crate::Request); from a result the tables of `output`. Spec:
 //! NVMe device measurement, 1 to 4, 8 and 9. Not here: engines, the guard of what is in use, weir's report.
 
+mod cores;
 mod flags;
 mod list;
 mod output;

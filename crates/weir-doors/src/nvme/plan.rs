@@ -9,8 +9,9 @@ use weir_schema::{
 };
 use weir_units::{Bytes, Iops, Nanos, QueueDepth};
 
+use super::cores::{self, Context};
 use super::targets::{self, Target};
-use super::values::{Cores, Count, capacity, cores, duration, ranges};
+use super::values::{Count, capacity, duration, ranges};
 use super::{list, output, refuse};
 use crate::door::Voice;
 use crate::given::Given;
@@ -43,8 +44,8 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if asked.mix.has(Kind::Write) {
         targets::check_writes(&all, given, machine)?;
     }
-    let contexts = contexts(
-        &asked.cores(given, &all, machine)?,
+    let contexts = cores::contexts(
+        &cores::chosen(given, &all, machine)?,
         all.len(),
         given.has("use-every-core"),
     );
@@ -72,44 +73,6 @@ fn idle(given: &Given) -> Vec<String> {
     let idle = given.idle();
     idle.map(|(flag, when)| format!("{} acts only {when}", flag.spelling()))
         .collect()
-}
-
-/// A core on a target.
-struct Context {
-    core: u32,
-    /// Place among the targets.
-    target: usize,
-    /// Number among the contexts of the target, and of how many.
-    part: (u64, u64),
-}
-
-/// Deals cores and targets to each other, and orders the pairs by core.
-fn contexts(cores: &[u32], targets: usize, is_each_on_each: bool) -> Vec<Context> {
-    let mut pairs: Vec<(usize, usize)> = if is_each_on_each {
-        (0..cores.len())
-            .flat_map(|core| (0..targets).map(move |target| (core, target)))
-            .collect()
-    } else {
-        let longer = cores.len().max(targets);
-        (0..longer)
-            .map(|at| (at % cores.len(), at % targets))
-            .collect()
-    };
-    pairs.sort_unstable();
-    let mut seen = vec![0; targets];
-    let mut all: Vec<Context> = Vec::with_capacity(pairs.len());
-    for (core, target) in pairs {
-        all.push(Context {
-            core: cores[core],
-            target,
-            part: (seen[target], 0),
-        });
-        seen[target] += 1;
-    }
-    for context in &mut all {
-        context.part.1 = seen[context.target];
-    }
-    all
 }
 
 /// Arguments that were checked together.
@@ -252,35 +215,6 @@ impl<'a> Asked<'a> {
             )));
         }
         Ok(skipped)
-    }
-
-    /// The cores of `-c`.
-    ///
-    /// # Errors
-    /// CPUs that are not there.
-    fn cores(
-        &self,
-        given: &Given,
-        all: &[Target],
-        machine: &dyn Machine,
-    ) -> Result<Vec<u32>, Refusal> {
-        let present = machine.cpus();
-        let named = match given.parsed("core-mask", cores) {
-            Some(Cores::Named(named)) if given.has("core-mask") || present.contains(&0) => named,
-            Some(Cores::Auto) => return Ok(near(all, machine)),
-            _ => return Ok(vec![present.first().copied().unwrap_or(0)]),
-        };
-        let absent = named.iter().copied().filter(|cpu| !present.contains(cpu));
-        let absent: Vec<u32> = absent.filter(|_| !present.is_empty()).collect();
-        if absent.is_empty() {
-            return Ok(named);
-        }
-        let text = given.text("core-mask").unwrap_or_default();
-        Err(refuse(&format!(
-            "-c (--core-mask) {text}: there is no CPU {}\n  help: the CPUs here are {}",
-            ranges(&absent),
-            ranges(&present)
-        )))
     }
 
     /// # Errors
@@ -483,29 +417,6 @@ fn missing(given: &Given, name: &str) -> Refusal {
     let why = format!("missing -{letter} (--{name}) operand");
     let help = given.door.command().render_long_help();
     Refusal::usage(&why).by_peer(format!("{why}\n{help}"))
-}
-
-/// A core for each target, on the memory node that it is attached to.
-fn near(all: &[Target], machine: &dyn Machine) -> Vec<u32> {
-    let present = machine.cpus();
-    let mut taken: Vec<u32> = Vec::new();
-    for target in all {
-        let is_near = |cpu: &&u32| {
-            target
-                .facts
-                .node
-                .is_none_or(|node| machine.memory_node(**cpu) == Some(node))
-        };
-        let is_free = |cpu: &&u32| !taken.contains(cpu);
-        let found = present.iter().find(|cpu| is_free(cpu) && is_near(cpu));
-        let found = found.or_else(|| present.iter().find(is_free));
-        taken.extend(found.or(present.first()));
-    }
-    if taken.is_empty() {
-        taken.push(0);
-    }
-    taken.dedup();
-    taken
 }
 
 fn counted(count: usize, what: &str) -> String {

@@ -476,7 +476,7 @@ fn latencies_have_their_cuts_and_buckets() {
         count.trim_end_matches(')').trim().parse::<u64>().unwrap()
     };
     assert_eq!(rows.iter().map(count).sum::<u64>(), 100);
-    assert!(rows.last().unwrap().contains(": 100.0000%  ("), "{rows:?}");
+    assert!(rows.last().unwrap().contains(":  100.0000%  ("), "{rows:?}");
     let once = printed(vec![job_result("dev from core 0", &reads, 0)], "-L").out;
     assert!(once.contains("Summary latency") && !once.contains("Range in us"));
 }
