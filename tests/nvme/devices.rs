@@ -58,15 +58,12 @@ fn a_device_is_written_with_consent_alone_and_a_file_system_never() {
     command.args(format!("-q 4 -o 4096 -w randwrite -t 3600 --destroy {path} {path}").split(' '));
     let running = Running::start(command);
     running.works_for(5);
-    let other = perf(&stage, &consent).code(2);
-    assert!(
-        other
-            .err
-            .contains("another program has opened it exclusively"),
-        "{other}"
-    );
+    let other = perf(&stage, &consent);
     running.signal(Signal::INT);
     running.end().code(0);
+    other
+        .code(2)
+        .err("another program has opened it exclusively");
     perf(&stage, &consent).code(0);
 
     let made = Command::new("mkfs.ext4").args(["-q", "-F", path]).status();
