@@ -34,7 +34,7 @@ fn perf(stage: &Stage, words: &str) -> Said {
     stage.peer_says(&all)
 }
 
-/// Whether two workers have a CPU each here.
+/// True if two workers have a CPU each here.
 fn has_two_cpus(test: &str) -> bool {
     let cpus = std::thread::available_parallelism().unwrap().get();
     if cpus < 2 {

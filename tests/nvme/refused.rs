@@ -1,4 +1,4 @@
-//! What is refused, with its exit code by the peer's name and by the verb.
+//! Refusals, with their exit codes by the peer's name and by the verb.
 
 use crate::stage::Stage;
 use crate::{perf, stage};

@@ -11,7 +11,7 @@ use crate::door::Printed;
 use crate::given::Given;
 use crate::house::{self, RunOptions, calls_peer};
 
-/// What stands between a target's name and its core, in a row and in the name of a job.
+/// Text between a target's name and its core, in a row and in the name of a job.
 const FROM_CORE: &str = " from core ";
 /// Columns of a target's name above a table of latencies.
 const NAME_COLUMNS: usize = 43;

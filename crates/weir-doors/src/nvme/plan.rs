@@ -352,7 +352,7 @@ impl<'a> Asked<'a> {
         Ok(engine)
     }
 
-    /// What will be done, in a line.
+    /// Line that says what will be done.
     fn summary(&self, contexts: &[Context], all: &[Target]) -> String {
         let mut cores: Vec<u32> = contexts.iter().map(|context| context.core).collect();
         cores.dedup();
