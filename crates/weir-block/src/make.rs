@@ -82,8 +82,7 @@ pub(crate) fn open(
         // The kernel's module opens devices exclusively itself, and may hold this one for a job that
         // runs beside this one.
         if entry.info.name != kernel::NAME {
-            shared.guard(workload, site)?;
-            shared.claim(context, workload, site)?;
+            shared.guard(workload, site, Some(context.plan))?;
         }
         check_direct(context, workload, site)?;
     }

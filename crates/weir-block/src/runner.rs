@@ -10,7 +10,9 @@ use std::sync::Arc;
 use rustix::fs::{Access, access};
 use weir_run::{JobContext, PreparedJob, RankPart, Runner, failure};
 use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
-use weir_schema::{BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Setting, Workload};
+use weir_schema::{
+    BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Plan, Setting, Workload,
+};
 use weir_sys::device::{DirectIo, path_facts};
 use weir_sys::guard::{ClaimedDevices, GuardError, Overrides};
 use weir_sys::{Availability, Tree};
@@ -72,7 +74,7 @@ impl Runner for Block {
             failures.extend(survey(context, workload, false, &self.made).err());
             return failures;
         }
-        failures.extend(check_targets(context, workload, self));
+        failures.extend(self.check_targets(context, workload));
         failures
     }
 
@@ -234,42 +236,6 @@ fn check_setting(entry: &EngineEntry, name: &str, value: &Setting) -> Option<Fai
     )))
 }
 
-/// Errors that the targets show, as far as no earlier job can change them: files may
-/// still be made or grow.
-fn check_targets(
-    context: &JobContext<'_>,
-    workload: &BlockWorkload,
-    shared: &Block,
-) -> Vec<Failure> {
-    let mut failures = Vec::new();
-    let mut seen = HashSet::new();
-    for clone in 0..context.job.clones {
-        let files = &workload.targets.files;
-        for named in names(files, &context.job.name, clone, context.directory) {
-            if !seen.insert(named.path.clone()) {
-                continue;
-            }
-            match look(named) {
-                Ok(site) => failures.extend(check_site(context, workload, shared, &site)),
-                Err(failure) => failures.push(failure),
-            }
-        }
-    }
-    let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
-    if failures.is_empty()
-        && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
-        && (is_empty
-            || failure.cause == "plan"
-            || failure.target.as_deref().is_some_and(|shown| {
-                is_device(context, shown)
-                    || !is_made_earlier(context, &context.directory.join(shown))
-            }))
-    {
-        failures.push(failure);
-    }
-    failures
-}
-
 /// True if an earlier job of the plan may make the file or make it longer.
 fn is_made_earlier(context: &JobContext<'_>, path: &Path) -> bool {
     let earlier = context.plan.jobs().take(context.index as usize);
@@ -289,12 +255,7 @@ fn is_device(context: &JobContext<'_>, shown: &str) -> bool {
     !path.is_file() && path.exists()
 }
 
-fn check_site(
-    context: &JobContext<'_>,
-    workload: &BlockWorkload,
-    shared: &Block,
-    site: &Site,
-) -> Option<Failure> {
+fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     let path = &site.named.path;
     if site.kind.is_none() {
         if !is_made_earlier(context, path)
@@ -310,9 +271,7 @@ fn check_site(
             site.failure("open", Some(libc::ENOENT), &message)
         });
     }
-    check_permission(workload, site)
-        .or_else(|| shared.guard(workload, site).err())
-        .or_else(|| check_direct(context, workload, site).err())
+    check_permission(workload, site).or_else(|| check_direct(context, workload, site).err())
 }
 
 fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
@@ -329,68 +288,82 @@ fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
 }
 
 impl Block {
-    /// The last look before a device is written.
-    ///
-    /// # Errors
-    /// It is in use.
-    pub(crate) fn guard(&self, workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
-        if !is_guarded(workload, site) {
-            return Ok(());
+    /// Errors that the targets show, as far as no earlier job can change them: files may
+    /// still be made or grow.
+    fn check_targets(&self, context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let mut seen = HashSet::new();
+        for clone in 0..context.job.clones {
+            let files = &workload.targets.files;
+            for named in names(files, &context.job.name, clone, context.directory) {
+                if !seen.insert(named.path.clone()) {
+                    continue;
+                }
+                match look(named) {
+                    Ok(site) => {
+                        let found = check_site(context, workload, &site);
+                        failures.extend(found.or_else(|| self.guard(workload, &site, None).err()));
+                    }
+                    Err(failure) => failures.push(failure),
+                }
+            }
         }
-        let overrides = Overrides {
-            mounted: workload.targets.allow_mounted_write,
-        };
-        let checked = self
-            .claimed
-            .check(&Tree::real(), &site.named.path, overrides);
-        checked.map_err(|error| in_use(site, &error))
+        let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
+        if failures.is_empty()
+            && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
+            && (is_empty
+                || failure.cause == "plan"
+                || failure.target.as_deref().is_some_and(|shown| {
+                    is_device(context, shown)
+                        || !is_made_earlier(context, &context.directory.join(shown))
+                }))
+        {
+            failures.push(failure);
+        }
+        failures
     }
 
-    /// Keeps a device that is written from others to the end of the run, where this process alone writes it by
-    /// calls of its own. A command that a job starts, or the kernel's module, may need the device for itself.
+    /// The last look before a device is written. With the run that is about to write, the device is then kept from
+    /// others to the end of that run.
     ///
     /// # Errors
     /// It is in use.
-    pub(crate) fn claim(
+    pub(crate) fn guard(
         &self,
-        context: &JobContext<'_>,
         workload: &BlockWorkload,
         site: &Site,
+        run: Option<&Plan>,
     ) -> Result<(), Failure> {
-        let leaves = |job: &Job| {
-            let has_command = job.start.before.is_some() || job.start.after.is_some();
-            has_command || job.engine.name == kernel::NAME
-        };
-        let is_shared =
-            context.plan.ranks.is_some() || context.plan.jobs().any(|(_, job)| leaves(job));
-        if is_shared || workload.targets.allow_mounted_write || !is_guarded(workload, site) {
+        let is_device = matches!(site.kind, Some(SiteKind::Block | SiteKind::Character));
+        if !is_device || !writes(workload) {
             return Ok(());
         }
-        let claimed = self.claimed.claim(&Tree::real(), &site.named.path);
-        claimed.map_err(|error| in_use(site, &error))
+        let (tree, path) = (Tree::real(), &site.named.path);
+        let mounted = workload.targets.allow_mounted_write;
+        let mut checked = self.claimed.check(&tree, path, Overrides { mounted });
+        if checked.is_ok() && !mounted && run.is_some_and(writes_alone) {
+            checked = self.claimed.claim(&tree, path);
+        }
+        checked.map_err(|error| {
+            let (cause, errno) = match &error {
+                GuardError::Mounted { .. } => ("mounted", Some(libc::EBUSY)),
+                GuardError::Unchecked { source, .. } => ("in_use", source.raw_os_error()),
+                _ => ("in_use", Some(libc::EBUSY)),
+            };
+            Failure {
+                target: Some(site.named.shown.clone()),
+                ..failure(cause, errno, error.to_string())
+            }
+        })
     }
 }
 
-/// True of a device that is written.
-fn is_guarded(workload: &BlockWorkload, site: &Site) -> bool {
-    let is_device = matches!(site.kind, Some(SiteKind::Block | SiteKind::Character));
-    is_device && writes(workload)
-}
-
-fn in_use(site: &Site, error: &GuardError) -> Failure {
-    let errno = match error {
-        GuardError::Unchecked { source, .. } => source.raw_os_error(),
-        _ => Some(libc::EBUSY),
-    };
-    let cause = if matches!(error, GuardError::Mounted { .. }) {
-        "mounted"
-    } else {
-        "in_use"
-    };
-    Failure {
-        target: Some(site.named.shown.clone()),
-        ..failure(cause, errno, error.to_string())
-    }
+/// True if this process alone writes the devices of a plan, by calls of its own. A command that a job starts, or
+/// the kernel's module, may need them for itself.
+fn writes_alone(plan: &Plan) -> bool {
+    let mut jobs = plan.jobs().map(|(_, job)| job);
+    let has_command = |job: &Job| job.start.before.is_some() || job.start.after.is_some();
+    plan.ranks.is_none() && !jobs.any(|job| has_command(job) || job.engine.name == kernel::NAME)
 }
 
 /// Fails if direct I/O on an existing target cannot work with this job's sizes.

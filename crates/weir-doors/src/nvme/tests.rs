@@ -447,7 +447,6 @@ fn the_table_is_the_peers() {
              Total           :       3.00       0.01      26.67      10.00      40.00\n\n",
             "Latency(us)"
         )
-        .replace("Device Information:", "Device Information:")
     );
     assert_eq!((text.code, text.err.as_str()), (0, ""));
 }
