@@ -83,8 +83,7 @@ pub const FLAGS: &[Flag] = &[
         .takes(values::CORES)
         .default("1")
         .long(
-            "A mask as 0xff, a list as [0,2,4-7], or auto: a core for each target, on the memory node that \
-             the target is attached to.",
+            "auto: a core for each target, on the memory node that the target is attached to.",
         ),
     Flag::with_value("transport", "KEY:VALUE ...", BASIC, "Drives by trtype:PCIe, traddr and ns")
         .letter('r')

@@ -47,6 +47,7 @@ const MANNER: Getopt = Getopt {
 const MEASURES: Measures = Measures {
     manner: Manner::Getopt(&MANNER),
     print: Some(|result, given, _| Ok(output::print(result, given))),
+    observe: Some(|given, _| Box::new(output::Beginning::of(given))),
     // The peer has 1 for arguments; 2 is that something would lose its data.
     peer_code: |refusal, _, _| match refusal.code {
         USAGE if !refusal.is_guard => 1,

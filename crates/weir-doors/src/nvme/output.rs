@@ -1,15 +1,20 @@
 //! Text of a result as `spdk_nvme_perf` has it: a row for each core on each device, the total, latencies.
 //!
-//! In: a result, arguments. Out: text, the exit code. Spec: NVMe device measurement, 4. Not here: what is
-//! printed before a run (`plan`), weir's own report.
+//! In: a plan that begins, a result, arguments. Out: text, the exit code. Spec: NVMe device measurement, 4.
+//! Not here: weir's own report.
 
-use weir_schema::{JobResult, Kind, RunResult, Stage, WorkerResult};
+use std::collections::BTreeSet;
+
+use weir_schema::{JobResult, Kind, Plan, RunResult, Stage, WorkerResult};
 use weir_stats::Histogram;
 
 use super::PEER;
+use super::targets::NAMESPACE;
+use super::values::Count;
 use crate::door::Printed;
 use crate::given::Given;
 use crate::house::{self, RunOptions, calls_peer};
+use crate::observer::Observer;
 
 /// Text between a target's name and its core, in a row and in the name of a job.
 const FROM_CORE: &str = " from core ";
@@ -24,6 +29,52 @@ const CUTS: [f64; 15] = [
 /// Name of the job of a core on a target.
 pub(super) fn context_name(target: &str, core: u32) -> String {
     format!("{target}{FROM_CORE}{core}")
+}
+
+/// The peer's lines before it measures.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    /// Share of each namespace that is done, where `-d` states it.
+    percent: Option<u64>,
+}
+
+impl Beginning {
+    pub(super) fn of(given: &Given) -> Self {
+        let percent = match given.parsed("number-ios", Count::read) {
+            Some(Count::Percent(percent)) => Some(percent),
+            _ => None,
+        };
+        Self { percent }
+    }
+}
+
+impl Observer for Beginning {
+    fn begin(&mut self, plan: &Plan) -> String {
+        let mut out = String::from("Initializing NVMe Controllers\n");
+        let (mut counts, mut controllers) = (BTreeSet::new(), BTreeSet::new());
+        let mut pairs = String::new();
+        for (_, job) in plan.jobs() {
+            let (name, core) = job.name.rsplit_once(FROM_CORE).unwrap_or((&job.name, "0"));
+            let controller = name
+                .rsplit_once(NAMESPACE)
+                .map(|(controller, _)| controller);
+            controllers.extend(controller.filter(|name| name.starts_with("PCIE (")));
+            counts.extend(job.load().bounds.operations.map(|count| (name, count)));
+            push!(pairs, "Associating {name} with lcore {core}\n");
+        }
+        for controller in controllers {
+            push!(out, "Attached to NVMe Controller at {controller}\n");
+        }
+        if let Some(percent) = self.percent {
+            for (name, count) in counts {
+                push!(
+                    out,
+                    "number_ios for namespace {name} set to {count} ({percent}% of namespace size)\n"
+                );
+            }
+        }
+        out + &pairs + "Initialization complete. Launching workers.\n"
+    }
 }
 
 /// Prints a result.

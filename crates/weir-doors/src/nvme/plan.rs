@@ -13,9 +13,7 @@ use super::cores::{self, Context};
 use super::targets::{self, Target};
 use super::values::{Count, capacity, duration, ranges};
 use super::{list, output, refuse};
-use crate::door::Voice;
 use crate::given::Given;
-use crate::house;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -54,17 +52,10 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         .iter()
         .map(|context| asked.job(context, &all, contexts.len()));
     let jobs = jobs.collect::<Result<Vec<Job>, Refusal>>()?;
+    notes.extend(skipped);
     notes.push(asked.summary(&contexts, &all));
-    let is_peer = house::voice(given) == Voice::Peer;
-    let before = if is_peer {
-        asked.begin(&contexts, &all, &skipped)
-    } else {
-        notes.extend(skipped);
-        String::new()
-    };
     let mut request = Request::measure(given, Plan::new("nvme-perf", "nvme-perf", jobs));
     request.notes = notes;
-    request.before = before;
     Ok(request)
 }
 
@@ -379,34 +370,6 @@ impl<'a> Asked<'a> {
             out.push_str("; what the targets hold is overwritten");
         }
         out
-    }
-
-    /// The peer's lines before it measures.
-    fn begin(&self, contexts: &[Context], all: &[Target], skipped: &[String]) -> String {
-        let mut out = String::from("Initializing NVMe Controllers\n");
-        let mut controllers: Vec<&String> =
-            all.iter().filter_map(|t| t.controller.as_ref()).collect();
-        controllers.dedup();
-        for controller in controllers {
-            push!(out, "Attached to NVMe Controller at {controller}\n");
-        }
-        for warning in skipped {
-            push!(out, "{warning}\n");
-        }
-        if let Some(Count::Percent(percent)) = self.given.parsed("number-ios", Count::read) {
-            for Target { name, facts, .. } in all {
-                let count = Count::Percent(percent).of(facts.bytes / self.size).max(1);
-                push!(
-                    out,
-                    "number_ios for namespace {name} set to {count} ({percent}% of namespace size)\n"
-                );
-            }
-        }
-        for context in contexts {
-            let name = &all[context.target].name;
-            push!(out, "Associating {name} with lcore {}\n", context.core);
-        }
-        out + "Initialization complete. Launching workers.\n"
     }
 }
 

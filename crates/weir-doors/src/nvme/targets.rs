@@ -9,6 +9,9 @@ use crate::kio::TargetFacts;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 
+/// Text between a controller and the number of its namespace.
+pub(super) const NAMESPACE: &str = " NSID ";
+
 /// A namespace on the kernel's driver.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NvmeNamespace {
@@ -39,10 +42,11 @@ pub struct NvmeNamespace {
 }
 
 impl NvmeNamespace {
-    /// Its controller as the peer names it.
-    pub(super) fn controller(&self) -> String {
+    /// Its name in the peer's table.
+    fn name(&self) -> String {
         let (vendor, device) = self.ids;
-        format!("PCIE ({}) [{vendor:04x}:{device:04x}]", self.address)
+        let controller = format!("PCIE ({}) [{vendor:04x}:{device:04x}]", self.address);
+        format!("{controller}{NAMESPACE}{}", self.number)
     }
 }
 
@@ -52,8 +56,6 @@ pub(super) struct Target {
     pub(super) path: String,
     /// Name in the peer's table.
     pub(super) name: String,
-    /// Controller, of a namespace that was found.
-    pub(super) controller: Option<String>,
     /// PCI address, of a namespace that was found.
     address: Option<String>,
     pub(super) facts: TargetFacts,
@@ -139,10 +141,8 @@ fn named<'a>(given: &Given, all: &'a [NvmeNamespace]) -> Result<Vec<&'a NvmeName
 }
 
 fn of_namespace(one: &NvmeNamespace, machine: &dyn Machine) -> Result<Target, Refusal> {
-    let controller = one.controller();
     Ok(Target {
-        name: format!("{controller} NSID {}", one.number),
-        controller: Some(controller),
+        name: one.name(),
         address: Some(one.address.clone()),
         ..of_path(&one.node, machine)?
     })
@@ -157,7 +157,6 @@ fn of_path(path: &str, machine: &dyn Machine) -> Result<Target, Refusal> {
     Ok(Target {
         path: path.to_owned(),
         name: path.to_owned(),
-        controller: None,
         address: None,
         facts,
     })

@@ -13,6 +13,7 @@ use crate::flags::Standing;
 use crate::given::Given;
 use crate::house::Input;
 use crate::machine::SampleMachine;
+use crate::observer::Observer as _;
 use crate::refusal::{LACKS, Refusal};
 use crate::request::{Action, Request};
 
@@ -424,6 +425,24 @@ fn result(jobs: Vec<JobResult>) -> RunResult {
 fn printed(jobs: Vec<JobResult>, more: &str) -> crate::Printed {
     let given = given(words(&format!("{BASIC} -w read {more} a"))).unwrap();
     output::print(&result(jobs), &given)
+}
+
+#[test]
+fn the_peers_first_lines_name_drives_and_cores() {
+    let line = format!("{BASIC} -w read -c 3 -d 50%");
+    let mut lines = output::Beginning::of(&given(words(&line)).unwrap());
+    let name = "PCIE (0000:01:00.0) [144d:a80a]";
+    assert_eq!(
+        lines.begin(&plan(&line)),
+        format!(
+            "Initializing NVMe Controllers\n\
+             Attached to NVMe Controller at {name}\n\
+             number_ios for namespace {name} NSID 1 set to 8192 (50% of namespace size)\n\
+             Associating {name} NSID 1 with lcore 0\n\
+             Associating {name} NSID 1 with lcore 1\n\
+             Initialization complete. Launching workers.\n"
+        )
+    );
 }
 
 #[test]

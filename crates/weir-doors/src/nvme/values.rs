@@ -17,9 +17,10 @@ const WIDEST: u64 = 1 << 31;
 /// A number with k, m or g.
 pub(super) const CAPACITY: Takes = Takes::Grammar(|text| capacity(text).map(drop));
 /// A time above 0.
-pub(super) const DURATION: Takes = Takes::Grammar(|text| match duration(text)? {
-    Nanos(0) => Err(DURATION_WORDS.to_owned()),
-    _ => Ok(()),
+pub(super) const DURATION: Takes = Takes::Grammar(|text| {
+    let is_long = duration(text).is_ok_and(|time| time > Nanos(0));
+    let words = "it takes a time above 0 in seconds, as 60, 90s, 5m or 1h";
+    is_long.then_some(()).ok_or_else(|| words.to_owned())
 });
 /// A time.
 pub(super) const WARM_UP: Takes = Takes::Grammar(|text| duration(text).map(drop));
@@ -65,8 +66,6 @@ pub(super) const ADDRESS: Takes = Takes::Grammar(|text| address(text).map(drop))
 /// Transport of a controller.
 pub(super) const TRANSPORT: Takes = Takes::Grammar(|text| Transport::read(text).map(drop));
 
-const DURATION_WORDS: &str = "it takes a time above 0 in seconds, as 60, 90s, 5m or 1h";
-
 /// A decimal number, which one of k, m and g behind it multiplies by a power of 1024. The peer ignores what
 /// follows the letter, as in `4KiB`.
 pub(super) fn capacity(text: &str) -> Result<u64, String> {
@@ -96,7 +95,8 @@ pub(super) fn duration(text: &str) -> Result<Nanos, String> {
     };
     let one = parse::pause(digits).ok().filter(|_| !digits.ends_with('s'));
     let all = one.and_then(|one| one.0.checked_mul(factor));
-    all.map(Nanos).ok_or_else(|| DURATION_WORDS.to_owned())
+    let words = "it takes a time in seconds, as 5, 90s, 5m or 1h";
+    all.map(Nanos).ok_or_else(|| words.to_owned())
 }
 
 /// Operations of `-d`.
