@@ -96,7 +96,7 @@ const SERVERS: &Shown = &[
     ("self_test --help", "--max-inflight-rpcs"),
 ];
 
-/// A store on persistent memory, here in memory.
+/// A store on persistent memory and a drive, here both in memory.
 const STORE: &Shown = &[
     ("vos_perf --help", "--pool_scm"),
     (
@@ -108,6 +108,14 @@ const STORE: &Shown = &[
         "Completed test=FETCH\n",
     ),
     ("daos_perf --help", "--credits"),
+    (
+        "spdk_nvme_perf -q 16 -o 1048576 -w read -c 0x1 -t 1 disk",
+        "disk from core  0: ",
+    ),
+    (
+        "spdk_nvme_perf -q 16 -o 4096 -w read -c 0x1 -t 1 disk",
+        "disk from core  0: ",
+    ),
 ];
 
 /// A packet path and its tools, once both sides have written their tables.
@@ -144,7 +152,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
     (
         "spdk_nvme_perf -q 16 -o 1048576 -w read -c 0xff -t 60",
-        "weir has no door for it yet",
+        "on eight CPUs and NVMe drives (a file and one CPU above)",
     ),
     (
         "ior -a DFS -t … -b … -s …; mdtest; io500",
@@ -186,6 +194,7 @@ fn shell(stage: &Stage, command: &str) -> Command {
         "axio",
         "vos_perf",
         "daos_perf",
+        "spdk_nvme_perf",
     ]
     .map(peer);
     let folder = std::path::Path::new(links[0]).parent().unwrap();
@@ -219,7 +228,9 @@ fn the_commands_of_the_founding_documents_run_as_printed() {
 
 #[test]
 fn the_commands_for_a_store_run_as_printed() {
-    walk(&Stage::in_memory(), STORE);
+    let stage = Stage::in_memory();
+    stage.sparse("disk", 64 << 20);
+    walk(&stage, STORE);
 }
 
 #[test]

@@ -307,7 +307,7 @@ fn what_no_door_has_written_is_refused_by_name() {
         refused_plan(stage, &plan, &[], 2, why);
     };
     let door = put("/door", json!("windows"));
-    let why = "odd.json: `door` is `windows`, and no door of this name makes plans (these do: run, fio, kio, beff,";
+    let why = "odd.json: `door` is `windows`, and no door of this name makes plans (these do: run, fio, kio, nvme-perf,";
     refused(&door, why);
     let of_job = |value: Json| {
         move |plan: &mut Json| plan["groups"][0]["jobs"][0]["extensions"] = value.clone()

@@ -58,6 +58,14 @@ const LINES: &[Line] = &[
         forms: &["--format=csv"],
     },
     Line {
+        verb: "nvme-perf",
+        short: "-q 4 -o 4096 -w read -t 0.1 data",
+        long: "-q 4 -o 4096 -w read -t 3600 data",
+        input: Some("data"),
+        forbidden: Some("-q 4 -o 4096 -w read -t 1 secret"),
+        forms: &[],
+    },
+    Line {
         verb: "beff",
         short: "--comm-type shm --ranks 1 -n 2 -u 8 -l 8 -m 4",
         long: "--comm-type shm --ranks 1 -n 20000 -u 8 -l 8 -m 22",
@@ -279,7 +287,7 @@ impl Program {
 
     /// Exit code for bad input: a peer has its own.
     fn refuses_with(self) -> i32 {
-        if self.is_link && self.name == "fio" {
+        if self.is_link && ["fio", "spdk_nvme_perf"].contains(&self.name) {
             1
         } else {
             2
@@ -288,10 +296,10 @@ impl Program {
 
     /// Exit code after an interrupt.
     fn interrupted_with(self) -> i32 {
-        if self.is_link && self.name == "fio" {
-            128
-        } else {
-            130
+        match self.name {
+            "fio" if self.is_link => 128,
+            "spdk_nvme_perf" => 0,
+            _ => 130,
         }
     }
 }

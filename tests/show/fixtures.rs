@@ -12,10 +12,11 @@ use std::path::Path;
 use crate::stage::{Stage, WEIR, peer, root, said};
 
 /// The doors that measure, with their files.
-const FILES: [(&str, &[&str]); 7] = [
+const FILES: [(&str, &[&str]); 8] = [
     ("run", &["show.txt"]),
     ("fio", &["show.txt", "by-name.txt"]),
     ("kio", &["show.txt", "by-name.txt"]),
+    ("nvme-perf", &["show.txt", "by-name.txt"]),
     ("beff", &["show.txt", "by-name.txt"]),
     ("net", &["show.txt"]),
     ("axio", &["show.txt", "by-name.txt"]),

@@ -34,25 +34,16 @@ pub(crate) const WEIR: &str = env!("CARGO_BIN_EXE_weir");
 /// Longer than a machine with other work keeps anything waiting; only what hangs takes as long.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// The names of peers that the tests call the program by.
-const PEERS: &[&str] = &[
-    "fio",
-    "kio",
-    "kio.py",
-    "Network_intel",
-    "Network_xilinx",
-    "Network_test_intel",
-    "fnet",
-    "axio",
-    "self_test",
-    "vos_perf",
-    "daos_perf",
-];
+/// True of the name of a peer, by which the tests call the program.
+fn is_peer(name: &str) -> bool {
+    let mut links = weir_doors::DOORS.iter().flat_map(|door| door.links);
+    links.any(|link| link.name == name)
+}
 
 /// Link to the program by a peer's name: its text and exit codes. By a verb it is weir.
 #[track_caller]
 pub(crate) fn peer(name: &str) -> &'static str {
-    assert!(PEERS.contains(&name), "no peer is named `{name}`");
+    assert!(is_peer(name), "no peer is named `{name}`");
     // Beside the program, so that each build has its own.
     let folder = Path::new(WEIR).with_file_name("peers");
     fs::create_dir_all(&folder).unwrap();
@@ -209,7 +200,7 @@ impl Stage {
 
     /// The peer that the first word names, else weir with that verb.
     pub(crate) fn called(&self, words: &[&str]) -> Command {
-        if PEERS.contains(&words[0]) {
+        if is_peer(words[0]) {
             return self.peer(words);
         }
         self.weir(words)

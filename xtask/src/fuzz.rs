@@ -95,6 +95,7 @@ fn dictionary(target: &str) -> Result<String> {
         "beff" => (None, Some("crates/weir-doors/src/beff")),
         "axio" => (None, Some("crates/weir-doors/src/axio")),
         "kio" => (None, Some("crates/weir-doors/src/kio")),
+        "nvme" => (None, Some("crates/weir-doors/src/nvme")),
         "selftest" => (None, Some("crates/weir-doors/src/selftest")),
         "object" => (None, Some("crates/weir-doors/src/object")),
         _ => (None, None),

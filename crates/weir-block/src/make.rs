@@ -11,7 +11,7 @@ use weir_schema::{Announcement, BlockWorkload, Failure, Kind, Mix, Preallocate};
 use weir_units::Bytes;
 
 use crate::engine::{EngineEntry, OpenTarget, kernel};
-use crate::runner::{check_direct, guard, layouts};
+use crate::runner::{Block, check_direct, layouts};
 use crate::target::{FileLayout, Sites, lay_out, open_all, warm};
 
 /// Lays files out, with one announcement for those of each clone.
@@ -74,6 +74,7 @@ pub(crate) fn open(
     context: &JobContext<'_>,
     workload: &BlockWorkload,
     entry: &EngineEntry,
+    shared: &Block,
     found: &Sites,
     layouts: &[FileLayout],
 ) -> Result<Vec<Vec<OpenTarget>>, Failure> {
@@ -81,7 +82,7 @@ pub(crate) fn open(
         // The kernel's module opens devices exclusively itself, and may hold this one for a job that
         // runs beside this one.
         if entry.info.name != kernel::NAME {
-            guard(workload, site)?;
+            shared.guard(workload, site, Some(context.plan))?;
         }
         check_direct(context, workload, site)?;
     }

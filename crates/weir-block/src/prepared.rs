@@ -89,7 +89,7 @@ impl PreparedBlockJob {
         } else if has_sites {
             let layouts = make(context, workload, &mut found)?;
             if !only {
-                targets = open(context, workload, entry, &found, &layouts)?;
+                targets = open(context, workload, entry, shared, &found, &layouts)?;
                 let touched: u64 = found
                     .list
                     .iter()

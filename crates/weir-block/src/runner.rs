@@ -10,9 +10,11 @@ use std::sync::Arc;
 use rustix::fs::{Access, access};
 use weir_run::{JobContext, PreparedJob, RankPart, Runner, failure};
 use weir_schema::catalogue::{ActsOn, NameUse, SettingKind};
-use weir_schema::{BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Setting, Workload};
+use weir_schema::{
+    BlockSize, BlockWorkload, Failure, FileNames, Job, Kind, Plan, Setting, Workload,
+};
 use weir_sys::device::{DirectIo, path_facts};
-use weir_sys::guard::{GuardError, Overrides, check_write};
+use weir_sys::guard::{ClaimedDevices, GuardError, Overrides};
 use weir_sys::{Availability, Tree};
 use weir_units::Bytes;
 
@@ -40,6 +42,7 @@ pub struct Block {
     pub(crate) cards: EmulatedCards,
     pub(crate) made: MadeFiles,
     pub(crate) sessions: KernelSessions,
+    pub(crate) claimed: Arc<ClaimedDevices>,
 }
 
 impl Runner for Block {
@@ -71,7 +74,7 @@ impl Runner for Block {
             failures.extend(survey(context, workload, false, &self.made).err());
             return failures;
         }
-        failures.extend(check_targets(context, workload));
+        failures.extend(self.check_targets(context, workload));
         failures
     }
 
@@ -233,38 +236,6 @@ fn check_setting(entry: &EngineEntry, name: &str, value: &Setting) -> Option<Fai
     )))
 }
 
-/// Errors that the targets show, as far as no earlier job can change them: files may
-/// still be made or grow.
-fn check_targets(context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
-    let mut failures = Vec::new();
-    let mut seen = HashSet::new();
-    for clone in 0..context.job.clones {
-        let files = &workload.targets.files;
-        for named in names(files, &context.job.name, clone, context.directory) {
-            if !seen.insert(named.path.clone()) {
-                continue;
-            }
-            match look(named) {
-                Ok(site) => failures.extend(check_site(context, workload, &site)),
-                Err(failure) => failures.push(failure),
-            }
-        }
-    }
-    let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
-    if failures.is_empty()
-        && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
-        && (is_empty
-            || failure.cause == "plan"
-            || failure.target.as_deref().is_some_and(|shown| {
-                is_device(context, shown)
-                    || !is_made_earlier(context, &context.directory.join(shown))
-            }))
-    {
-        failures.push(failure);
-    }
-    failures
-}
-
 /// True if an earlier job of the plan may make the file or make it longer.
 fn is_made_earlier(context: &JobContext<'_>, path: &Path) -> bool {
     let earlier = context.plan.jobs().take(context.index as usize);
@@ -300,9 +271,7 @@ fn check_site(context: &JobContext<'_>, workload: &BlockWorkload, site: &Site) -
             site.failure("open", Some(libc::ENOENT), &message)
         });
     }
-    check_permission(workload, site)
-        .or_else(|| guard(workload, site).err())
-        .or_else(|| check_direct(context, workload, site).err())
+    check_permission(workload, site).or_else(|| check_direct(context, workload, site).err())
 }
 
 fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
@@ -318,32 +287,83 @@ fn check_permission(workload: &BlockWorkload, site: &Site) -> Option<Failure> {
     Some(site.refused("open", what, errno))
 }
 
-/// The last look before a block device is written.
-///
-/// # Errors
-/// It is in use.
-pub(crate) fn guard(workload: &BlockWorkload, site: &Site) -> Result<(), Failure> {
-    if site.kind != Some(SiteKind::Block) || !writes(workload) {
-        return Ok(());
-    }
-    let overrides = Overrides {
-        mounted: workload.targets.allow_mounted_write,
-    };
-    check_write(&Tree::real(), &site.named.path, overrides).map_err(|error| {
-        let errno = match &error {
-            GuardError::Unchecked { source, .. } => source.raw_os_error(),
-            _ => Some(libc::EBUSY),
-        };
-        let cause = if matches!(error, GuardError::Mounted { .. }) {
-            "mounted"
-        } else {
-            "in_use"
-        };
-        Failure {
-            target: Some(site.named.shown.clone()),
-            ..failure(cause, errno, error.to_string())
+impl Block {
+    /// Errors that the targets show, as far as no earlier job can change them: files may
+    /// still be made or grow.
+    fn check_targets(&self, context: &JobContext<'_>, workload: &BlockWorkload) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let mut seen = HashSet::new();
+        for clone in 0..context.job.clones {
+            let files = &workload.targets.files;
+            for named in names(files, &context.job.name, clone, context.directory) {
+                if !seen.insert(named.path.clone()) {
+                    continue;
+                }
+                match look(named) {
+                    Ok(site) => {
+                        let found = check_site(context, workload, &site);
+                        failures.extend(found.or_else(|| self.guard(workload, &site, None).err()));
+                    }
+                    Err(failure) => failures.push(failure),
+                }
+            }
         }
-    })
+        let is_empty = seen.is_empty() || matches!(workload.targets.files, FileNames::None);
+        if failures.is_empty()
+            && let Err(failure) = survey(context, workload, true, &MadeFiles::default())
+            && (is_empty
+                || failure.cause == "plan"
+                || failure.target.as_deref().is_some_and(|shown| {
+                    is_device(context, shown)
+                        || !is_made_earlier(context, &context.directory.join(shown))
+                }))
+        {
+            failures.push(failure);
+        }
+        failures
+    }
+
+    /// The last look before a device is written. With the run that is about to write, the device is then kept from
+    /// others to the end of that run.
+    ///
+    /// # Errors
+    /// It is in use.
+    pub(crate) fn guard(
+        &self,
+        workload: &BlockWorkload,
+        site: &Site,
+        run: Option<&Plan>,
+    ) -> Result<(), Failure> {
+        let is_device = matches!(site.kind, Some(SiteKind::Block | SiteKind::Character));
+        if !is_device || !writes(workload) {
+            return Ok(());
+        }
+        let (tree, path) = (Tree::real(), &site.named.path);
+        let mounted = workload.targets.allow_mounted_write;
+        let mut checked = self.claimed.check(&tree, path, Overrides { mounted });
+        if checked.is_ok() && !mounted && run.is_some_and(writes_alone) {
+            checked = self.claimed.claim(&tree, path);
+        }
+        checked.map_err(|error| {
+            let (cause, errno) = match &error {
+                GuardError::Mounted { .. } => ("mounted", Some(libc::EBUSY)),
+                GuardError::Unchecked { source, .. } => ("in_use", source.raw_os_error()),
+                _ => ("in_use", Some(libc::EBUSY)),
+            };
+            Failure {
+                target: Some(site.named.shown.clone()),
+                ..failure(cause, errno, error.to_string())
+            }
+        })
+    }
+}
+
+/// True if this process alone writes the devices of a plan, by calls of its own. A command that a job starts, or
+/// the kernel's module, may need them for itself.
+fn writes_alone(plan: &Plan) -> bool {
+    let mut jobs = plan.jobs().map(|(_, job)| job);
+    let has_command = |job: &Job| job.start.before.is_some() || job.start.after.is_some();
+    plan.ranks.is_none() && !jobs.any(|job| has_command(job) || job.engine.name == kernel::NAME)
 }
 
 /// Fails if direct I/O on an existing target cannot work with this job's sizes.

@@ -60,8 +60,8 @@ pub struct Measures {
     pub variables: fn(&dyn Machine) -> Result<Option<LogSettings>, Refusal>,
     /// Refusals name the job: its user may not know the only job of a plan.
     pub names_jobs: bool,
-    /// The peer's exit code of a refusal that has this one.
-    pub peer_code: fn(u8, &DoorCall, &dyn Machine) -> u8,
+    /// The peer's exit code of a refusal.
+    pub peer_code: fn(&Refusal, &DoorCall, &dyn Machine) -> u8,
     /// Flags of the house that this door does not take, since its own do the same.
     pub without: &'static [&'static str],
     /// True if every option of the job language is a flag too.
@@ -216,7 +216,7 @@ impl Measures {
             peer_formats: &[],
             variables: |_| Ok(None),
             names_jobs: true,
-            peer_code: |code, _, _| code,
+            peer_code: |refusal, _, _| refusal.code,
             without: &[],
             takes_options: false,
             help: "",

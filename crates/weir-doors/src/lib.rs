@@ -36,6 +36,7 @@ pub mod monitor;
 mod mpi;
 pub mod net;
 pub mod new;
+pub mod nvme;
 pub mod obj;
 pub mod obj_run;
 pub mod object;
@@ -71,6 +72,7 @@ pub const DOORS: &[Door] = &[
     run::DOOR,
     fio::DOOR,
     kio::DOOR,
+    nvme::DOOR,
     beff::DOOR,
     net::DOOR,
     axio::DOOR,

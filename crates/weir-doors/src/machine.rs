@@ -9,6 +9,7 @@ use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
 use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
+use crate::nvme::NvmeNamespace;
 
 use crate::axio::MachineFacts;
 
@@ -123,6 +124,21 @@ pub trait Machine {
     /// Data that an unused device seems to hold.
     fn held_data(&self, _path: &str) -> Option<&'static str> {
         None
+    }
+
+    /// CPUs that this process may use; none where that is unknown.
+    fn cpus(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// Memory node of a CPU.
+    fn memory_node(&self, _cpu: u32) -> Option<u32> {
+        None
+    }
+
+    /// NVMe namespaces on the kernel's driver, by address.
+    fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {
+        Vec::new()
     }
 
     /// The first operations of a worker: kinds and offsets.

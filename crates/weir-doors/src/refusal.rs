@@ -22,6 +22,8 @@ pub struct Refusal {
     pub peer: Option<String>,
     /// Exit code.
     pub code: u8,
+    /// Data would be lost that nobody has given up, or that is in use.
+    pub is_guard: bool,
 }
 
 impl Refusal {
@@ -31,6 +33,7 @@ impl Refusal {
             message: whole(message.into()),
             peer: None,
             code,
+            is_guard: false,
         }
     }
 

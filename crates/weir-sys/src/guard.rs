@@ -5,8 +5,9 @@
 //! opened exclusively. A character device that passes commands to disks (NVMe, SCSI) is guarded as
 //! these are. Not here: files (their file system guards them), and opening the device.
 //!
-//! The exclusive open is tried and given back, so that several workers or ranks may write to one
-//! device; the kernel does not take part in the promise afterwards.
+//! [`check_write`] tries the exclusive open and gives it back. A run of one process keeps it to its end
+//! ([`ClaimedDevices`]), so that nobody can mount the device meanwhile; ranks write to one device together, and
+//! the kernel does not take part in their promise.
 
 use crate::device::{PathKind, block, path_kind};
 use crate::mounts::{DevId, mounts, unescape};
@@ -14,7 +15,9 @@ use crate::tree::Tree;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Reason that a device must not be written.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +80,72 @@ pub struct Overrides {
 /// # Errors
 /// [`GuardError`] naming what is in use, or why that cannot be known.
 pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(), GuardError> {
+    ClaimedDevices::default().check(tree, path, overrides)
+}
+
+/// Devices that a run writes, each opened for this program alone until this is dropped.
+#[derive(Debug, Default)]
+pub struct ClaimedDevices(Mutex<Vec<Claim>>);
+
+/// A device that is open for this program alone.
+#[derive(Debug)]
+struct Claim {
+    /// Name of the whole disk that it is, or is a partition of.
+    disk: String,
+    _open: OwnedFd,
+}
+
+impl ClaimedDevices {
+    /// The check of [`check_write`], which devices pass that are claimed here.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn check(&self, tree: &Tree, path: &Path, overrides: Overrides) -> Result<(), GuardError> {
+        for (own, device) in disks_of(tree, path)? {
+            check_disk(tree, path, &own, overrides)?;
+            // A mount opens its device exclusively, so that this would only say the same again.
+            if !overrides.mounted {
+                self.open(path, &own, &device)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the disks that a path leads to for this program alone.
+    ///
+    /// # Errors
+    /// Somebody else has one open, or it cannot be opened.
+    pub fn claim(&self, tree: &Tree, path: &Path) -> Result<(), GuardError> {
+        for (own, device) in disks_of(tree, path)? {
+            if let Some(open) = self.open(path, &own, &device)? {
+                self.lock().push(Claim {
+                    disk: block::whole_disk(&own).name(),
+                    _open: open,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The device, open for this program alone; nothing where it, or its disk, already is.
+    fn open(&self, path: &Path, own: &Tree, device: &Path) -> Result<Option<OwnedFd>, GuardError> {
+        let disk = block::whole_disk(own).name();
+        match open_alone(path, device) {
+            Err(GuardError::Exclusive { .. }) if self.lock().iter().any(|one| one.disk == disk) => {
+                Ok(None)
+            }
+            opened => opened.map(Some),
+        }
+    }
+
+    /// Nobody panics while holding it.
+    fn lock(&self) -> MutexGuard<'_, Vec<Claim>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The disks that a path leads to, each with the path of its block device; none of a file.
+fn disks_of(tree: &Tree, path: &Path) -> Result<Vec<(Tree, PathBuf)>, GuardError> {
     let unchecked = |source: Errno| GuardError::Unchecked {
         path: path.to_owned(),
         source: source.into(),
@@ -84,24 +153,18 @@ pub fn check_write(tree: &Tree, path: &Path, overrides: Overrides) -> Result<(),
     let stat = rustix::fs::stat(path).map_err(unchecked)?;
     let dev = DevId::from_raw(stat.st_rdev);
     match path_kind(&stat) {
-        PathKind::Block => {
-            check_use(tree, path, dev, overrides)?;
-            check_open(path, path, overrides)
+        PathKind::Block => Ok(vec![(block_device(tree, path, dev)?, path.to_owned())]),
+        PathKind::Character => {
+            let disks = disks_behind(tree, dev).into_iter();
+            let node = |disk: &Tree| Path::new("/dev").join(disk.name());
+            Ok(disks.map(|disk| (disk.clone(), node(&disk))).collect())
         }
-        PathKind::Character => disks_behind(tree, dev).iter().try_for_each(|disk| {
-            check_disk(tree, path, disk, overrides)?;
-            check_open(path, &Path::new("/dev").join(disk.name()), overrides)
-        }),
-        _ => Ok(()),
+        _ => Ok(Vec::new()),
     }
 }
 
-/// The part of the check that opening the device answers.
-fn check_open(path: &Path, device: &Path, overrides: Overrides) -> Result<(), GuardError> {
-    // A mount opens its device exclusively, so that this would only say the same again.
-    if overrides.mounted {
-        return Ok(());
-    }
+/// Opens a device for this program alone.
+fn open_alone(path: &Path, device: &Path) -> Result<OwnedFd, GuardError> {
     // Opening for reading is enough to be refused, and closing a device that was open for
     // writing would make udev probe it.
     let flags = OFlags::EXCL | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -110,16 +173,15 @@ fn check_open(path: &Path, device: &Path, overrides: Overrides) -> Result<(), Gu
         Errno::ACCESS => open(OFlags::WRONLY),
         other => Err(other),
     });
-    match opened {
-        Ok(_) => Ok(()),
-        Err(Errno::BUSY) => Err(GuardError::Exclusive {
+    opened.map_err(|error| match error {
+        Errno::BUSY => GuardError::Exclusive {
             path: path.to_owned(),
-        }),
-        Err(source) => Err(GuardError::Unchecked {
+        },
+        source => GuardError::Unchecked {
             path: path.to_owned(),
             source: source.into(),
-        }),
-    }
+        },
+    })
 }
 
 /// The disks that commands reach through a character device: an NVMe namespace's generic device
@@ -149,22 +211,19 @@ fn namespace(name: &str) -> Option<String> {
     Some(format!("nvme{subsystem}n{number}"))
 }
 
-/// The part of the check that the kernel's files answer.
-fn check_use(tree: &Tree, path: &Path, dev: DevId, overrides: Overrides) -> Result<(), GuardError> {
-    let Some(own) = tree.dir(format!("sys/dev/block/{dev}")) else {
-        let source = io::Error::new(
+/// The directory of a block device.
+fn block_device(tree: &Tree, path: &Path, dev: DevId) -> Result<Tree, GuardError> {
+    let own = tree.dir(format!("sys/dev/block/{dev}"));
+    own.ok_or_else(|| GuardError::Unchecked {
+        path: path.to_owned(),
+        source: io::Error::new(
             io::ErrorKind::NotFound,
             format!("/sys knows no device {dev}"),
-        );
-        return Err(GuardError::Unchecked {
-            path: path.to_owned(),
-            source,
-        });
-    };
-    check_disk(tree, path, &own, overrides)
+        ),
+    })
 }
 
-/// The same for a device that `/sys` knows.
+/// The part of the check that the kernel's files answer.
 fn check_disk(
     tree: &Tree,
     path: &Path,
@@ -296,8 +355,10 @@ mod tests {
     }
 
     fn check(fake: &FakeTree, dev: &str, overrides: Overrides) -> Result<(), String> {
-        let dev = dev.parse().unwrap();
-        check_use(&fake.tree(), Path::new("/dev/target"), dev, overrides).map_err(|e| e.to_string())
+        let (tree, path) = (fake.tree(), Path::new("/dev/target"));
+        let own = block_device(&tree, path, dev.parse().unwrap());
+        let checked = own.and_then(|own| check_disk(&tree, path, &own, overrides));
+        checked.map_err(|e| e.to_string())
     }
 
     fn mount(fake: &FakeTree, dev: &str, source: &str) {
@@ -567,6 +628,17 @@ mod tests {
         let error = check_write(&tree, path, NO).unwrap_err();
         assert!(matches!(error, GuardError::Exclusive { .. }), "{error}");
         drop(open);
+        check_write(&tree, path, NO).unwrap();
+
+        // What a run has claimed it may write again, and nobody else may.
+        let claimed = ClaimedDevices::default();
+        for _ in 0..2 {
+            claimed.claim(&tree, path).unwrap();
+            claimed.check(&tree, path, NO).unwrap();
+        }
+        let error = check_write(&tree, path, NO).unwrap_err();
+        assert!(matches!(error, GuardError::Exclusive { .. }), "{error}");
+        drop(claimed);
         check_write(&tree, path, NO).unwrap();
     }
 }

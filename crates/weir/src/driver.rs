@@ -57,7 +57,7 @@ fn in_voice(call: &DoorCall, measures: &Measures, refusal: Refusal) -> Refusal {
     if !call.calls_peer() {
         return refusal;
     }
-    let code = (measures.peer_code)(refusal.code, call, &ThisMachine::new());
+    let code = (measures.peer_code)(&refusal, call, &ThisMachine::new());
     refusal.of_peer(code)
 }
 

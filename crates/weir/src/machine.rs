@@ -15,6 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
+use weir_doors::nvme::NvmeNamespace;
 use weir_doors::{Machine, NamedPath};
 use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
 use weir_rpc::group::RpcGroup;
@@ -27,7 +28,7 @@ use weir_sys::memory::MemoryFacts;
 use weir_world::Launcher;
 
 use crate::idleness::IdlenessWatch;
-use crate::{environment, held_input, kio, output, runners};
+use crate::{environment, held_input, kio, nvme, output, runners};
 
 /// Bytes of a file in which its first section would begin.
 const LONGEST_HEAD: u64 = 64 << 10;
@@ -188,6 +189,19 @@ impl Machine for ThisMachine {
 
     fn held_data(&self, path: &str) -> Option<&'static str> {
         kio::held_data(path)
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        let cpus = weir_sys::pin::affinity();
+        cpus.map_or_else(|_| Vec::new(), |cpus| cpus.as_slice().to_vec())
+    }
+
+    fn memory_node(&self, cpu: u32) -> Option<u32> {
+        weir_sys::topology::Topology::of_this_machine().node_of(cpu)
+    }
+
+    fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {
+        nvme::namespaces()
     }
 
     fn first_operations(&self, job: &Job, worker: u32, count: u32) -> Vec<(Kind, u64)> {

@@ -32,6 +32,7 @@ mod monitor;
 mod mpi;
 mod new;
 mod no_result;
+mod nvme;
 mod obj;
 mod output;
 mod peer_observer;

@@ -233,7 +233,11 @@ fn carry_out(request: &MeasureRequest<'_>, world: RankWorld, plan: MakePlan<'_>)
         // Before the world ends, which may end this process.
         let outcome = outcome.map_err(|refusal| {
             output::error(&refusal.message);
-            Refusal::new(refusal.code, "")
+            Refusal {
+                message: String::new(),
+                peer: None,
+                ..refusal
+            }
         });
         world::end_in_place(host, code);
         outcome

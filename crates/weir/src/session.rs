@@ -174,7 +174,11 @@ fn refuse_what_cannot_run(
         .map(|(job, why)| observer.refusal(&job, &why))
         .collect();
     let code = if lacking { LACKS } else { USAGE };
-    Err(Refusal::new(code, lines.concat()))
+    let guards = |f: &Failure| ["mounted", "in_use"].contains(&f.cause.as_str());
+    Err(Refusal {
+        is_guard: failures.iter().any(|(_, f)| guards(f)),
+        ..Refusal::new(code, lines.concat())
+    })
 }
 
 /// Job and message of each failure, of each job the first few: thousands of files may lack the

@@ -7,6 +7,7 @@ use weir_schema::catalogue::{ActsOn, Catalogue, EngineInfo, Environment, Transpo
 
 use super::{Machine, NamedPath};
 use crate::kio::TargetFacts;
+use crate::nvme::NvmeNamespace;
 
 /// Machine for tests: sample transports, and this many ranks of a launcher.
 pub(crate) struct SampleMachine(pub(crate) Option<u32>);
@@ -22,6 +23,26 @@ impl Machine for SampleMachine {
 
     fn target(&self, _path: &str) -> Result<TargetFacts, String> {
         Ok(TargetFacts::sample())
+    }
+
+    fn cpus(&self) -> Vec<u32> {
+        (0..8).collect()
+    }
+
+    fn memory_node(&self, cpu: u32) -> Option<u32> {
+        Some(cpu / 4)
+    }
+
+    fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {
+        vec![NvmeNamespace {
+            node: "/dev/nvme0n1".to_owned(),
+            address: "0000:01:00.0".to_owned(),
+            ids: (0x144d, 0xa80a),
+            number: 1,
+            bytes: 64 << 20,
+            sector: 512,
+            ..NvmeNamespace::default()
+        }]
     }
 
     fn named_path(&self, path: &str) -> NamedPath {

@@ -69,7 +69,7 @@ pub const DOOR: Door = Door {
         observe: Some(print::observer),
         peers_form: |given| peers_form(given),
         variables: exit::variables,
-        peer_code: exit::peer_code,
+        peer_code: |refusal, call, machine| exit::peer_code(refusal.code, call, machine),
         names_jobs: false,
         without: &["ranks", "rank-timeout", "no-latency"],
         help: include_str!("help.md"),

@@ -1,0 +1,218 @@
+//! Targets of a run: files and devices that are named, or the machine's NVMe namespaces.
+//!
+//! In: arguments, the machine. Out: targets with their names in the peer's table; a refusal of writes that
+//! nobody has consented to. Not here: devices that are mounted or in use, which the run itself refuses.
+
+use super::values::{Transport, address, is_behind_vmd};
+use crate::given::Given;
+use crate::kio::TargetFacts;
+use crate::machine::Machine;
+use crate::refusal::Refusal;
+
+/// Text between a controller and the number of its namespace.
+pub(super) const NAMESPACE: &str = " NSID ";
+
+/// A namespace on the kernel's driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NvmeNamespace {
+    /// Path of its block device.
+    pub node: String,
+    /// PCI address of its controller, in the kernel's form.
+    pub address: String,
+    /// Numbers of the controller's maker and of its kind.
+    pub ids: (u16, u16),
+    /// Number among the namespaces of the controller.
+    pub number: u32,
+    /// The maker's name for the drive.
+    pub model: String,
+    /// Version of the drive's firmware.
+    pub firmware: String,
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes of a sector.
+    pub sector: u64,
+    /// Memory node that it is attached to.
+    pub memory_node: Option<u32>,
+    /// Its PCI Express link.
+    pub link: Option<String>,
+    /// The link that it could have, where that is more.
+    pub best_link: Option<String>,
+    /// Why it must not be written.
+    pub in_use: Option<String>,
+}
+
+impl NvmeNamespace {
+    /// Its name in the peer's table.
+    fn name(&self) -> String {
+        let (vendor, device) = self.ids;
+        let controller = format!("PCIE ({}) [{vendor:04x}:{device:04x}]", self.address);
+        format!("{controller}{NAMESPACE}{}", self.number)
+    }
+}
+
+/// A file or device that is measured.
+pub(super) struct Target {
+    /// Path.
+    pub(super) path: String,
+    /// Name in the peer's table.
+    pub(super) name: String,
+    /// PCI address, of a namespace that was found.
+    address: Option<String>,
+    pub(super) facts: TargetFacts,
+}
+
+/// The targets of these arguments.
+///
+/// # Errors
+/// A path that is neither a file nor a block device; no drive, or none of those that are named (exit 3).
+pub(super) fn find(
+    given: &Given,
+    machine: &dyn Machine,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Target>, Refusal> {
+    let chosen = ["allowed-pci-addr", "transport", "enable-vmd"];
+    if !given.operands.is_empty() {
+        let idle = chosen.into_iter().filter(|flag| given.has(flag));
+        notes.extend(idle.map(|flag| {
+            format!(
+                "--{flag} chooses nothing: the targets are those that are named, and no other drive"
+            )
+        }));
+        return given
+            .operands
+            .iter()
+            .map(|path| of_path(path, machine))
+            .collect();
+    }
+    let all = machine.nvme_namespaces();
+    let mut found = named(given, &all)?;
+    if given.has("enable-vmd") && !all.iter().any(|one| is_behind_vmd(&one.address)) {
+        notes.push("--enable-vmd: no drive of this machine is behind VMD".to_owned());
+    }
+    if found.is_empty() {
+        let why = "No valid NVMe controllers found";
+        let help = "name a block device or a file behind the options; `weir nvme-perf --list` lists drives";
+        return Err(Refusal::lacks(format!("{why}\n  help: {help}")).by_peer(why));
+    }
+    found.dedup_by(|a, b| a.node == b.node);
+    found
+        .into_iter()
+        .map(|one| of_namespace(one, machine))
+        .collect()
+}
+
+/// The namespaces that `-b` and `-r` name; without them all, those behind VMD only with `-V`.
+fn named<'a>(given: &Given, all: &'a [NvmeNamespace]) -> Result<Vec<&'a NvmeNamespace>, Refusal> {
+    let addresses: Vec<String> = given.all("allowed-pci-addr").flat_map(address).collect();
+    let transports: Vec<Transport> = given.all("transport").flat_map(Transport::read).collect();
+    let missing = |what: &str| {
+        let list: Vec<&str> = all.iter().map(|one| one.address.as_str()).collect();
+        let help = if list.is_empty() {
+            "no drive is on the kernel's driver here".to_owned()
+        } else {
+            format!("there are {}", list.join(", "))
+        };
+        Refusal::lacks(format!("{what}: no such NVMe drive\n  help: {help}"))
+    };
+    for wanted in &addresses {
+        if !all.iter().any(|one| one.address == *wanted) {
+            return Err(missing(&format!("--allowed-pci-addr {wanted}")));
+        }
+    }
+    let fits = |one: &NvmeNamespace, wanted: &Transport| {
+        wanted
+            .address
+            .as_ref()
+            .is_none_or(|address| *address == one.address)
+            && wanted.namespace.is_none_or(|number| number == one.number)
+    };
+    for (wanted, text) in transports.iter().zip(given.all("transport")) {
+        if !all.iter().any(|one| fits(one, wanted)) {
+            return Err(missing(&format!("--transport '{text}'")));
+        }
+    }
+    let is_named = !addresses.is_empty() || transports.iter().any(|one| one.address.is_some());
+    let is_wanted = |one: &&NvmeNamespace| {
+        (addresses.is_empty() || addresses.contains(&one.address))
+            && (transports.is_empty() || transports.iter().any(|wanted| fits(one, wanted)))
+            && (is_named || given.has("enable-vmd") || !is_behind_vmd(&one.address))
+    };
+    Ok(all.iter().filter(is_wanted).collect())
+}
+
+fn of_namespace(one: &NvmeNamespace, machine: &dyn Machine) -> Result<Target, Refusal> {
+    Ok(Target {
+        name: one.name(),
+        address: Some(one.address.clone()),
+        ..of_path(&one.node, machine)?
+    })
+}
+
+fn of_path(path: &str, machine: &dyn Machine) -> Result<Target, Refusal> {
+    let refuse = |why: String| Refusal::usage(format!("{path}: {why}"));
+    let facts = machine.target(path).map_err(refuse)?;
+    if facts.bytes == 0 {
+        return Err(refuse("it has no bytes".to_owned()));
+    }
+    Ok(Target {
+        path: path.to_owned(),
+        name: path.to_owned(),
+        address: None,
+        facts,
+    })
+}
+
+/// Refuses writes to devices that `--destroy` does not name, or that hold somebody's data.
+///
+/// # Errors
+/// The first such device; a name that is no target's.
+pub(super) fn check_writes(
+    targets: &[Target],
+    given: &Given,
+    machine: &dyn Machine,
+) -> Result<(), Refusal> {
+    let names = |target: &Target, word: &str| {
+        word == target.path
+            || address(word).is_ok_and(|word| target.address.as_ref() == Some(&word))
+    };
+    let mut words = given.all("destroy");
+    if let Some(stray) = words.find(|word| !targets.iter().any(|target| names(target, word))) {
+        return Err(Refusal::usage(format!(
+            "--destroy {stray}: it is no target of this run"
+        )));
+    }
+    for target in targets {
+        let Target { path, facts, .. } = target;
+        let refuse = |why: &str, help: &str| {
+            let refusal = Refusal::usage(format!("{path}: {why}\n  help: {help}"));
+            Err(Refusal {
+                is_guard: true,
+                ..refusal
+            })
+        };
+        if facts.is_read_only {
+            return refuse("it is read-only", "take a pattern that only reads");
+        }
+        if facts.is_zoned {
+            return refuse(
+                "its zones are written in order, which is not done here",
+                "take -w read",
+            );
+        }
+        if !facts.is_device {
+            continue;
+        }
+        if !given.all("destroy").any(|word| names(target, word)) {
+            let help = format!("if its data may be lost, --destroy {path}");
+            return refuse("the run would overwrite what it holds", &help);
+        }
+        if let Some(holds) = machine.held_data(path) {
+            let why = format!("it seems to hold {holds}, and is not written");
+            return refuse(
+                &why,
+                &format!("if that may be lost, `wipefs --all {path}` first"),
+            );
+        }
+    }
+    Ok(())
+}
