@@ -220,7 +220,8 @@ fn nothing_of_the_warm_up_is_counted() {
     .err("0.5 s of warm-up before");
     let workers = workers(&stage, "r.json");
     let start = workers[0]["span"]["start_ns"].as_u64().unwrap();
-    assert!(start >= 500_000_000, "{start}");
+    // The clock's own rounding apart.
+    assert!(start >= 499_999_000, "{start}");
     let kind = &workers[0]["kinds"][0];
     let counted: u64 = kind["stages"][0]["histogram"]["buckets"]
         .as_array()
