@@ -81,7 +81,7 @@ fn case_14_the_same_strings_run_against_a_server_and_as_echo() {
     for listen in ["tcp://127.0.0.1:0", &socket] {
         let (server, address) = serve(stage, listen, &["--targets", "2", "-P", "256m"]);
         for (kind, verified) in [("echo", "Verification is unsupported\n"), ("daos", "")] {
-            let line = ["-C", "16", "-A", "-R", "U;p F;i=5;p V"];
+            let line = ["-C", "16", "-d", "32", "-A", "-R", "U;p F;i=5;p V"];
             let words = [&["--server", &address, "-T", kind], &line[..]].concat();
             let said = daos_perf(stage, &words).code(0);
             assert!(said.out.contains("Completed test=VERIFY\n"), "{said}");
