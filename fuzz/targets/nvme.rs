@@ -33,7 +33,10 @@ impl Machine for Made {
             number: 1,
             ..NvmeNamespace::default()
         };
-        vec![one("/dev/nvme0n1", "0000:01:00.0"), one("/dev/nvme1n1", "10000:01:00.0")]
+        vec![
+            one("/dev/nvme0n1", "0000:01:00.0"),
+            one("/dev/nvme1n1", "10000:01:00.0"),
+        ]
     }
 
     fn target(&self, path: &str) -> Result<TargetFacts, String> {

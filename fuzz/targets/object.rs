@@ -43,9 +43,8 @@ fn carry_out(call: &DoorCall) -> Result<(), Refusal> {
         runs: runs.collect(),
         ..ObjectRank::default()
     };
-    result.groups[0].jobs[0].outcome = Outcome::ObjectStore(Box::new(ObjectOutcome {
-        ranks: vec![rank],
-    }));
+    result.groups[0].jobs[0].outcome =
+        Outcome::ObjectStore(Box::new(ObjectOutcome { ranks: vec![rank] }));
     measures.print.expect("it prints")(&result, &given, &Bare).map(|_| ())
 }
 

@@ -9,7 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use weir_object::mem::MemStore;
 use weir_object::remote::{BUFFERS, Reply, Request, ServerInfo, Step, Target, TargetRequest};
-use weir_object::{Durability, PoolSpec};
+use weir_object::{Durability, PoolSpec, ValueSums};
 
 /// Bytes before each request.
 const HEAD: usize = 5;
@@ -19,6 +19,7 @@ fuzz_target!(|data: &[u8]| {
         targets: 1,
         pool: [0; 16],
         durability: Durability::None,
+        sums: ValueSums::Crc32c,
     };
     let store = MemStore::open(&PoolSpec::anonymous(16 << 20)).expect("memory for a pool");
     let mut targets = [Some(store), None].map(|store| Target::new(store, about, 1 << 20));
@@ -67,7 +68,10 @@ fn carry_out(
         pulled = Some(match step {
             Step::Fail(_) => return,
             Step::Reply(length) | Step::PushAndReply(length) => {
-                Reply::decode(&buffer[..length]).expect("a reply has a head").0.ok();
+                Reply::decode(&buffer[..length])
+                    .expect("a reply has a head")
+                    .0
+                    .ok();
                 return;
             }
             Step::Pull { from, length } => {

@@ -1,4 +1,4 @@
-//! spdk_nvme_perf by its name and `weir nvme-perf`, as a user sees them, on files and loop devices.
+//! `spdk_nvme_perf` by its name and `weir nvme-perf`, as a user sees them, on files and loop devices.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

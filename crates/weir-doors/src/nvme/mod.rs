@@ -35,7 +35,7 @@ pub const DOOR: Door = Door {
 /// The peer's name.
 const PEER: &str = "spdk_nvme_perf";
 
-/// Arguments as getopt_long of the C library takes them.
+/// Arguments as `getopt_long` of the C library takes them.
 const MANNER: Getopt = Getopt {
     abbreviates: |flag| flag.category != flags::OWN,
     letters_stand_together: true,

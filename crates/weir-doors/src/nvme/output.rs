@@ -84,10 +84,14 @@ pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
     let mut out = table(&done);
     let detail = given.all("enable-sw-latency-tracking").count();
     if detail > 0 {
-        done.iter().for_each(|one| summary(&mut out, one));
+        for one in &done {
+            summary(&mut out, one);
+        }
     }
     if detail > 1 {
-        done.iter().for_each(|one| histogram(&mut out, one));
+        for one in &done {
+            histogram(&mut out, one);
+        }
     }
     let strict = RunOptions::read(given).strict;
     let mut err = errors(result, given);
@@ -293,9 +297,10 @@ fn errors(result: &RunResult, given: &Given) -> String {
             .as_ref()
             .is_some_and(|kind| *kind == Kind::Read);
         let kind = if is_read { "Read" } else { "Write" };
-        match failure.errno {
-            Some(errno) => push!(out, "{kind} completed with error (errno={errno})\n"),
-            None => push!(out, "{kind} completed with error ({})\n", failure.message),
+        if let Some(errno) = failure.errno {
+            push!(out, "{kind} completed with error (errno={errno})\n");
+        } else {
+            push!(out, "{kind} completed with error ({})\n", failure.message);
         }
     }
     for job in result.jobs() {

@@ -136,6 +136,7 @@ fn only_a_sequential_pattern_is_split() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn options_act_on_the_plan() {
     let job = |text: &str| {
         let plan = plan(&format!("{BASIC} {text} a"));
@@ -261,6 +262,7 @@ fn every_option_of_the_peer_acts_or_is_refused_by_name_with_a_reason() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn what_is_wrong_is_named_with_what_is_allowed() {
     for (line, what) in [
         ("-o 4096 -w read -t 1 a", "missing -q (--io-depth) operand"),
@@ -380,7 +382,9 @@ fn a_drive_that_is_not_there_is_never_replaced_by_another() {
 /// A worker that did operations of these latencies in microseconds, in a second.
 fn job_result(name: &str, reads: &[u64], failed: u64) -> JobResult {
     let mut latency = Histogram::new();
-    reads.iter().for_each(|us| latency.record(us * 1000));
+    for us in reads {
+        latency.record(us * 1000);
+    }
     let operations = reads.len() as u64;
     let mut kind = KindResult::new(Kind::Read);
     kind.operations = operations;

@@ -41,10 +41,10 @@ macro_rules! words {
 pub(super) use words;
 
 macro_rules! numbers {
-    ($($number:ty),*) => {$(
+    ($($number:ty: $long:expr),*) => {$(
         impl Words for $number {
             fn put_words(&self, out: &mut impl FnMut(u64)) {
-                out(*self as u64);
+                out($long(*self));
             }
             fn take(from: &mut impl ExactSizeIterator<Item = u64>) -> Option<Self> {
                 <$number>::try_from(from.next()?).ok()
@@ -52,7 +52,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(u8, u32, u64, usize);
+numbers!(u8: u64::from, u32: u64::from, u64: std::convert::identity, usize: |number| number as u64);
 
 impl Words for bool {
     fn put_words(&self, out: &mut impl FnMut(u64)) {
@@ -87,7 +87,9 @@ impl<A: Words, B: Words> Words for (A, B) {
 impl<T: Words> Words for Vec<T> {
     fn put_words(&self, out: &mut impl FnMut(u64)) {
         self.len().put_words(out);
-        self.iter().for_each(|one| one.put_words(out));
+        for one in self {
+            one.put_words(out);
+        }
     }
     fn take(from: &mut impl ExactSizeIterator<Item = u64>) -> Option<Self> {
         let count = usize::take(from)?;
@@ -151,7 +153,7 @@ impl<M: Medium> Mem<M> {
         let mut words = 0;
         let parts = (&self.index, &self.space, &self.log);
         put_parts(parts, (&self.deferred, self.deferred_bytes), &mut |_| {
-            words += 1
+            words += 1;
         });
         let Ok(at) = self.space.lend(&mut self.medium, words * 8) else {
             return;

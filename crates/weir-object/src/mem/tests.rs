@@ -202,6 +202,7 @@ fn check_image(bytes: Vec<u8>, c: ContainerId, acknowledged: usize) -> Vec<u8> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one course of events")]
 fn loss_of_power_at_any_fence_leaves_whole_operations() {
     let empty = Recording {
         bytes: vec![0; 8 * CHUNK as usize],

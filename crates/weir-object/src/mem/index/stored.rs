@@ -110,7 +110,9 @@ impl Words for ArrayVersions {
             ..Self::default()
         };
         let rects: Vec<Rect> = Words::take(from)?;
-        rects.into_iter().for_each(|rect| array.put(rect));
+        for rect in rects {
+            array.put(rect);
+        }
         Some(array)
     }
 }
