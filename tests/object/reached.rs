@@ -97,7 +97,7 @@ fn a_mix_on_a_server_knows_its_secret_and_its_address_by_the_environment() {
         said(command)
     };
     run(&["--token-file", "secret"]).code(0);
-    run(&[]).code(3).err("--token-file");
+    run(&[]).code(3).out("(--token-file)");
     server.signal(Signal::TERM);
     server.end().code(0);
 }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{Stage, WEIR, has, skip};
+use super::{MPI_FILES, Stage, WEIR, has, skip};
 
 /// A launcher of each family of MPI.
 pub(crate) const LAUNCHERS: [&[&str]; 2] =
@@ -27,6 +27,10 @@ pub(crate) fn launch_program(
     // As the administrator of a machine for tests.
     command.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
     command.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    // Launchers that start together would make the one folder of their user together, and one would fail.
+    let own = stage.path(MPI_FILES);
+    std::fs::create_dir_all(&own).unwrap();
+    command.env("OMPI_MCA_orte_tmpdir_base", own);
     command
 }
 

@@ -97,6 +97,9 @@ pub(crate) struct Stage {
     directory: PathBuf,
 }
 
+/// Files of a launcher of MPI while it runs, in a stage.
+const MPI_FILES: &str = ".mpi";
+
 impl Stage {
     /// On the disk that holds the build.
     pub(crate) fn new() -> Self {
@@ -160,7 +163,7 @@ impl Stage {
     pub(crate) fn list(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.directory).unwrap();
         let name = |e: std::io::Result<fs::DirEntry>| e.unwrap().file_name().into_string().unwrap();
-        let mut names: Vec<String> = entries.map(name).collect();
+        let mut names: Vec<String> = entries.map(name).filter(|name| name != MPI_FILES).collect();
         names.sort();
         names
     }

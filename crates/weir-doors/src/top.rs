@@ -256,7 +256,7 @@ mod tests {
         let message = of("/opt/osu_bw -m 8").unwrap_err().message;
         assert!(message.contains("called as `osu_bw`, which is no door's name"));
         assert!(
-            message.contains("fio, kio, kio.py, Network_intel"),
+            message.contains("fio, kio, kio.py, spdk_nvme_perf, Network_intel"),
             "{message}"
         );
         is_door("/opt/osu_bw run a.fio", "run", &["a.fio"]);
