@@ -209,6 +209,7 @@ fn table(all: &[&Figures<'_>]) -> String {
         );
         total.per_s += one.per_s;
         total.mib_per_s += one.mib_per_s;
+        // Of one precision, as above.
         let _ = total.latency.merge(&one.latency);
     }
     push!(
