@@ -389,6 +389,7 @@ pub(crate) fn path_lacks(path: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::frame::write_ports;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, socket};
 
     fn frame(port: u16, byte: u8) -> Vec<u8> {
         let mut frame = vec![byte; 80];
@@ -436,8 +437,10 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("weir-shm-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("link").to_str().unwrap().to_owned();
-        // One that is left over is no obstacle.
-        drop(UnixListener::bind(&path).unwrap());
+        // One that is left over is no obstacle. It was never listened on: a process that another test starts
+        // may have a listener a moment longer.
+        let left = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        bind(&left, &SocketAddrUnix::new(path.as_str()).unwrap()).unwrap();
         assert_eq!(path_lacks(&path), None);
         let file = SharedMemory::file("weir-test", PAGE as u64).unwrap();
         let at = path.clone();

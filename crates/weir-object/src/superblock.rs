@@ -4,6 +4,8 @@
 //! anything behind the superblock.
 
 use std::fs::{File, OpenOptions};
+use std::ops::Deref;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use crate::prelude::*;
@@ -36,13 +38,39 @@ pub(super) fn length_of(file: &File, path: &Path) -> Result<u64> {
     )
 }
 
+/// File of a pool, locked until this is dropped. A process that is about to start a program has the file
+/// open a moment longer, and would keep a lock that only ends with the file.
+#[derive(Debug)]
+pub(super) struct PoolLock(File);
+
+impl Deref for PoolLock {
+    type Target = File;
+
+    fn deref(&self) -> &File {
+        &self.0
+    }
+}
+
+impl AsFd for PoolLock {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Drop for PoolLock {
+    fn drop(&mut self) {
+        // Where this fails the lock ends with the file.
+        let _ = flock(&self.0, FlockOperation::Unlock);
+    }
+}
+
 /// Opens the file of a pool and locks it, a new one of the given length or the one that is there, and makes the
 /// pool of it; a new file goes again where that fails.
 pub(super) fn on_file<T>(
     path: &Path,
     mode: PoolMode,
     len: u64,
-    pool: impl FnOnce(File) -> Result<T>,
+    pool: impl FnOnce(PoolLock) -> Result<T>,
 ) -> Result<T> {
     let new = mode == PoolMode::Create;
     let fail = |what, error: &std::io::Error| io_error(what, path, error);
@@ -58,6 +86,7 @@ pub(super) fn on_file<T>(
     let made = (|| {
         flock(&file, FlockOperation::NonBlockingLockExclusive)
             .map_err(|e| fail("lock (another process uses it)", &e.into()))?;
+        let file = PoolLock(file);
         if new {
             file.set_len(len)
                 .map_err(|e| fail("set the length of", &e))?;

@@ -133,7 +133,7 @@ fn round(given: &str, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut last = from;
+    let (mut last, mut unexpected) = (from, Vec::new());
     let printed = BufReader::new(child.stderr.take().unwrap()).lines();
     for (number, line) in printed.enumerate() {
         let line = line.unwrap();
@@ -150,13 +150,15 @@ fn round(given: &str, from: u64, lines: u64, acknowledged: &mut BTreeSet<(u64, u
                     acknowledged.remove(&pair[0]);
                 }
             }
-            _ => assert_eq!(line, "begin"),
+            _ if line == "begin" => {}
+            _ => unexpected.push(line),
         }
         if number as u64 == lines {
             child.kill().unwrap();
         }
     }
     child.wait().unwrap();
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
     last
 }
 

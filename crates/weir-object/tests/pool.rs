@@ -21,6 +21,7 @@
 
 use std::path::PathBuf;
 
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, pidfd_getfd};
 use weir_object::disk::DiskStore;
 use weir_object::mem::{CHUNK, MemStore};
 use weir_object::*;
@@ -260,6 +261,37 @@ fn extents(mut store: impl ObjectStore, reverse: bool) {
         (&[1; 30][..], &[0xEE; 30][..], &[1; 40][..])
     );
     assert_eq!(found, 470);
+}
+
+#[test]
+fn a_pool_is_free_once_it_is_closed_whoever_has_its_file_open() {
+    // As a process has that another thread is starting.
+    fn held(path: &std::path::Path) -> std::os::fd::OwnedFd {
+        let own = rustix::process::getpid();
+        let process = rustix::process::pidfd_open(own, PidfdFlags::empty()).unwrap();
+        let open = std::fs::read_dir("/proc/self/fd").unwrap();
+        let is_pool =
+            |entry: &std::fs::DirEntry| std::fs::read_link(entry.path()).is_ok_and(|to| to == path);
+        let entry = open.map(|entry| entry.unwrap()).find(is_pool).unwrap();
+        let number = entry.file_name().to_str().unwrap().parse().unwrap();
+        pidfd_getfd(process, number, PidfdGetfdFlags::empty()).unwrap()
+    }
+    fn closed_and_opened<S: ObjectStore>(open: fn(&PoolSpec) -> Result<S>, spec: PoolSpec) {
+        let store = open(&spec).unwrap();
+        let held = held(spec.path.as_ref().unwrap());
+        drop(store);
+        let again = PoolSpec {
+            mode: PoolMode::Open,
+            ..spec
+        };
+        let store = open(&again).unwrap();
+        assert_eq!(open(&again).err().unwrap().code, ObjectCode::Busy);
+        drop((store, held));
+    }
+    let dir = Dir::new("held");
+    closed_and_opened(MemStore::open, dir.spec(PoolMode::Create));
+    let dir = Dir::new("held_disk");
+    closed_and_opened(DiskStore::open, dir.disk(PoolMode::Create));
 }
 
 #[test]

@@ -178,11 +178,17 @@ mod tests {
         std::env::temp_dir().join(format!("weir-socket-{}-{name}", std::process::id()))
     }
 
+    /// Leaves a socket as a server does that was killed. It was never listened on: a process that another
+    /// test starts may have a listener a moment longer.
+    fn leave_dead(path: &Path) {
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+        rustix::net::bind(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+    }
+
     #[test]
     fn a_path_is_listened_on_once_and_goes_with_its_listener() {
         let path = path("path");
-        // As a server that was killed leaves it.
-        drop(UnixListener::bind(&path).unwrap());
+        leave_dead(&path);
         let listener = PathListener::bind(path.clone()).unwrap();
         let taken = PathListener::bind(path.clone()).unwrap_err();
         assert_eq!(taken.kind(), ErrorKind::AddrInUse);

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use crate::prelude::*;
-use crate::superblock::{BLOCK, Superblock, folder_of, io_error, length_of, on_file};
+use crate::superblock::{BLOCK, PoolLock, Superblock, folder_of, io_error, length_of, on_file};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -43,7 +43,7 @@ struct Group {
 pub struct DiskStore {
     /// Gone if the pool could not be opened again behind a failure.
     library: Option<Library>,
-    file: File,
+    file: PoolLock,
     head: Superblock,
     containers: Vec<Container>,
     group: Option<Group>,
@@ -95,7 +95,7 @@ impl DiskStore {
         Ok(store)
     }
 
-    fn on(file: File, path: &Path, spec: &PoolSpec) -> Result<Self> {
+    fn on(file: PoolLock, path: &Path, spec: &PoolSpec) -> Result<Self> {
         let io = |what, error: &std::io::Error| io_error(what, path, error);
         let in_memory = rustix::fs::fstatfs(&file).map_err(|e| io("look at", &e.into()))?;
         if in_memory.f_type == TMPFS && !spec.assume_persistent {

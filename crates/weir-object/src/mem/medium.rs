@@ -5,7 +5,6 @@
 
 #![expect(unsafe_code, reason = "a mapping is raw memory until wrapped here")]
 
-use std::fs::File;
 use std::ptr::{NonNull, null_mut};
 
 use rustix::fs::{FallocateFlags, fallocate};
@@ -13,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::prelude::*;
-use crate::superblock::{length_of, on_file};
+use crate::superblock::{PoolLock, length_of, on_file};
 
 /// Unit of space: values of one size, or a segment of the log.
 pub const CHUNK: u64 = 2 << 20;
@@ -85,7 +84,7 @@ pub struct Mapping {
     len: usize,
     /// All that was mapped, the lead before `base` too.
     whole: (NonNull<u8>, usize),
-    file: Option<File>,
+    file: Option<PoolLock>,
     /// Writes a line back, where that is needed.
     write_back: Option<Instruction>,
 }
@@ -114,7 +113,7 @@ impl Mapping {
         })
     }
 
-    fn map(file: Option<File>, bytes: u64, spec: &PoolSpec) -> Result<Self> {
+    fn map(file: Option<PoolLock>, bytes: u64, spec: &PoolSpec) -> Result<Self> {
         let fail = |e: Errno| ObjectCode::NoMem.error(format!("cannot map {bytes} B: {e}"));
         let len = usize::try_from(bytes / CHUNK * CHUNK).map_err(|_| fail(Errno::NOMEM))?;
         if len == 0 {

@@ -34,6 +34,7 @@ fn process_of(name: &str, group: &str, rank: u32) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketType, bind, socket};
     use std::os::unix::net::UnixListener;
 
     #[test]
@@ -52,7 +53,9 @@ mod tests {
         ]
         .map(|(rank, process)| path(rank, process));
         for left in [&dead, &own, &other] {
-            drop(UnixListener::bind(left).unwrap());
+            // Never listened on: a process that another test starts may have a listener a moment longer.
+            let socket = socket(AddressFamily::UNIX, SocketType::STREAM, None).unwrap();
+            bind(&socket, &SocketAddrUnix::new(left).unwrap()).unwrap();
         }
         let _listens = UnixListener::bind(&lives).unwrap();
         std::fs::write(&file, "mine").unwrap();
