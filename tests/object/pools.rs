@@ -74,7 +74,9 @@ fn json(stage: &Stage, words: &[&str], code: i32) -> Value {
 #[test]
 fn what_a_pool_holds_is_shown() {
     let stage = Stage::in_memory();
-    pool(&stage, "obj0", ValueSums::Crc32c).close().unwrap();
+    Box::new(pool(&stage, "obj0", ValueSums::Crc32c))
+        .close()
+        .unwrap();
     stage.file("other", "no pool");
     let said = stage.say(&["obj", "info", "."]).code(0).calm();
     for line in [
@@ -96,7 +98,9 @@ fn what_a_pool_holds_is_shown() {
 #[test]
 fn a_flipped_byte_is_found_and_its_value_named() {
     let stage = Stage::in_memory();
-    pool(&stage, "obj0", ValueSums::Crc32c).close().unwrap();
+    Box::new(pool(&stage, "obj0", ValueSums::Crc32c))
+        .close()
+        .unwrap();
     stage
         .say(&["obj", "check", "obj0"])
         .code(0)
@@ -106,7 +110,9 @@ fn a_flipped_byte_is_found_and_its_value_named() {
     stage.say(&["obj", "check", "obj0"]).code(1).out(name);
     let checked = json(&stage, &["obj", "check", "obj0"], 1);
     assert_eq!(checked["damaged"], serde_json::json!([name]));
-    pool(&stage, "obj1", ValueSums::None).close().unwrap();
+    Box::new(pool(&stage, "obj1", ValueSums::None))
+        .close()
+        .unwrap();
     damage(&stage, "obj1");
     stage
         .say(&["obj", "check", "obj1"])
@@ -119,7 +125,9 @@ fn a_flipped_byte_is_found_and_its_value_named() {
 #[test]
 fn versions_that_nobody_sees_are_dropped_once() {
     let stage = Stage::in_memory();
-    pool(&stage, "obj0", ValueSums::Crc32c).close().unwrap();
+    Box::new(pool(&stage, "obj0", ValueSums::Crc32c))
+        .close()
+        .unwrap();
     let words = ["obj", "aggregate", "obj0"];
     let freed = json(&stage, &words, 0);
     let bytes = 3 * BYTES as u64;
@@ -144,7 +152,7 @@ fn pools_that_cannot_be_had_are_told_by_code_place_or_request() {
     let open = pool(&stage, "vos0", ValueSums::None);
     let foreign = "4a3a3a3a-3a3a-3a3a-3a3a-3a3a3a3a3a3a";
     perf(&["-u", POOL_TEXT, "-R", "F"], 3, "-1012");
-    open.close().unwrap();
+    Box::new(open).close().unwrap();
     perf(&["-u", foreign, "-R", "F"], 2, "-1031");
     std::fs::remove_file(stage.path("vos0")).unwrap();
     let small = ["-d", "1", "-a", "1", "-n", "1", "-R"];
@@ -163,7 +171,9 @@ fn pools_that_cannot_be_had_are_told_by_code_place_or_request() {
 fn what_is_no_pool_is_told_apart_and_stays_as_it_is() {
     let stage = Stage::in_memory();
     let open = pool(&stage, "busy", ValueSums::None);
-    pool(&stage, "whole", ValueSums::None).close().unwrap();
+    Box::new(pool(&stage, "whole", ValueSums::None))
+        .close()
+        .unwrap();
     let whole = stage.read_bytes("whole");
     let mut newer = whole.clone();
     for place in [0, 4096] {
@@ -196,7 +206,7 @@ fn what_is_no_pool_is_told_apart_and_stays_as_it_is() {
             "{file}"
         );
     }
-    open.close().unwrap();
+    Box::new(open).close().unwrap();
     let names = [
         "busy", "empty", "newer", "none", "short", "stub", "text", "whole",
     ];

@@ -67,7 +67,7 @@ fn engine(path: &Path, values: usize, batch: usize, data: &[u8]) -> f64 {
         store.poll(&mut ended, 0);
     });
     assert!(ended.iter().all(|end| end.result.is_ok()));
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
     std::fs::remove_file(path).unwrap();
     each
 }

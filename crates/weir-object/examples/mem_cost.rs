@@ -258,7 +258,7 @@ fn reopened(path: &Path, values: usize) {
 fn leave(how: &str, path: &Path, values: usize) {
     let (store, ..) = filled(path, values, Durability::Process, SMALL);
     if how == "close" {
-        store.close().unwrap();
+        Box::new(store).close().unwrap();
     } else {
         // Nothing of the store is told, as by a signal from elsewhere.
         std::process::abort();

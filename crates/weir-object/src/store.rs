@@ -340,10 +340,12 @@ pub struct QueryAnswer {
 /// # Errors
 /// Input outside the limits is `INVAL`, `KEY2BIG` or `REC2BIG`; a failed call changes nothing.
 #[expect(clippy::missing_errors_doc, reason = "said once for all calls")]
-pub trait ObjectStore: Send + Sized {
+pub trait ObjectStore: Send {
     /// True where the store gives updates, punches and snapshots their epochs: they are at
     /// [`Epoch::LATEST`], and reads there or at a snapshot.
-    const OWN_EPOCHS: bool = false;
+    fn has_own_epochs(&self) -> bool {
+        false
+    }
 
     /// Creates or opens a container.
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId>;
@@ -494,7 +496,7 @@ pub trait ObjectStore: Send + Sized {
     }
 
     /// Ends the use of the pool; the file stays.
-    fn close(self) -> Result<()> {
+    fn close(self: Box<Self>) -> Result<()> {
         Ok(())
     }
 }

@@ -165,7 +165,7 @@ fn a_snapshot_keeps_what_updates_and_punches_change_afterwards() {
     let named = uuid_of(&rank.container).unwrap();
     let gone = store.container(named, ContainerMode::Open).unwrap_err();
     assert_eq!(gone.code, ObjectCode::NonExist);
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn objects_are_listed_by_the_names_that_they_were_given() {
         .list(c, ListLevel::Objects, then, &mut anchor, first)
         .unwrap();
     assert!(!anchor.done);
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn holes_of_an_array_are_not_counted_and_stay_as_they_were() {
         }
     }
     assert!(read[320..].iter().all(|byte| *byte == 0xEE));
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn more_operations_than_the_queue_has_room_for_are_refused_and_the_rest_ends_wit
     let (mut data, mut iods) = ([0; 1], [Iod::single(b"a", 1)]);
     let update = store.receive(ended[0].ticket, &mut iods, &mut data);
     assert_eq!(update.unwrap_err().code, ObjectCode::NoHdl);
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn what_libdaos_refuses_and_what_it_lacks_is_said_by_its_code() {
         upto: Epoch::LATEST,
     };
     assert_eq!(store.discard(c, range).unwrap_err().code, ObjectCode::NoSys);
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -623,6 +623,6 @@ fn random_operations_one_at_a_time_and_sixteen_in_flight_give_what_the_model_giv
         oracle.drain();
         assert_eq!(most, if in_flight == 1 { 0 } else { 16 });
         assert!(oracle.model.compared > operations / 10);
-        oracle.store.close().unwrap();
+        Box::new(oracle.store).close().unwrap();
     }
 }

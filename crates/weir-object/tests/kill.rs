@@ -271,7 +271,7 @@ fn kill<S: ObjectStore>(engine: &str, open: Open<S>, rounds: u64) {
         epoch += 1;
         if round_number % 2 == 1 {
             // The next one is killed after it began with the index that was left.
-            store.close().unwrap();
+            Box::new(store).close().unwrap();
         }
     }
     assert!(acknowledged.len() > 100);

@@ -86,7 +86,7 @@ fn compared<S: ObjectStore>(
             settle(&mut store, &mut model);
             // A store that is only dropped leaves no image of its index.
             if number % 2 == 0 {
-                store.close().unwrap();
+                Box::new(store).close().unwrap();
             } else {
                 drop(store);
             }
@@ -97,7 +97,7 @@ fn compared<S: ObjectStore>(
         step(&mut store, &mut model, container, &mut random);
     }
     settle(&mut store, &mut model);
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
     std::fs::remove_dir_all(&dir).unwrap();
     assert!(
         model.compared > operations / 10,

@@ -165,7 +165,7 @@ fn epochs_punches_aggregation_and_snapshots_of_a_single_value() {
             if collected {
                 assert!(store.collect().unwrap() > 0);
             }
-            store.close().unwrap();
+            Box::new(store).close().unwrap();
             store = MemStore::open(&dir.spec(PoolMode::Open)).unwrap();
             assert_eq!(values(&mut store), left);
             assert_eq!(get(&mut store, c, 40).unwrap(), b"c");
@@ -325,7 +325,7 @@ fn destroyed<S: ObjectStore>(spec: &PoolSpec, open: fn(&PoolSpec) -> Result<S>) 
         if collects {
             store.collect().unwrap();
         }
-        store.close().unwrap();
+        Box::new(store).close().unwrap();
         let spec = PoolSpec {
             mode: PoolMode::Open,
             ..spec.clone()
@@ -337,7 +337,7 @@ fn destroyed<S: ObjectStore>(spec: &PoolSpec, open: fn(&PoolSpec) -> Result<S>) 
     assert!(again != gone && again != kept, "{again:?}");
     assert_eq!(get(&mut store, again, 9).unwrap(), b"");
     store.drop_container(again).unwrap();
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
 }
 
 #[test]
@@ -613,7 +613,7 @@ fn a_clean_end_leaves_the_index_for_the_next_open_alone() {
         let _ = put(&mut store, c, epoch, &[7; 60]).unwrap();
     }
     let used = store.stats();
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
     let left = std::fs::read(&path).unwrap();
     let open = || MemStore::open(&dir.spec(PoolMode::Open)).unwrap();
     let mut store = open();
@@ -768,7 +768,7 @@ fn disk_never_returns_damage_as_data() {
     for epoch in 1..=20 {
         let _ = put(&mut store, c, epoch, &[u8::try_from(epoch).unwrap(); 60]).unwrap();
     }
-    store.close().unwrap();
+    Box::new(store).close().unwrap();
     let whole = std::fs::read(&path).unwrap();
     // Pages of earlier commits have the value too.
     let places = whole.windows(60).enumerate();
@@ -849,7 +849,7 @@ fn a_full_disk_pool_can_be_read_and_goes_on_when_it_is_opened_again() {
         let why = put(&mut store, c, 1_000, b"x").unwrap_err();
         assert_eq!(why.code, ObjectCode::NoPerm);
         assert!(why.message.contains("needs more"), "{why}");
-        store.close().unwrap();
+        Box::new(store).close().unwrap();
         spec.mode = PoolMode::Open;
         let mut store = DiskStore::open(&spec).unwrap();
         assert_eq!(size(&mut store, epoch - 1), 100 << 10);

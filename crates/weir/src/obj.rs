@@ -224,7 +224,7 @@ impl Pool {
             PoolTask::Check => self.check()?,
             PoolTask::Aggregate => self.aggregate()?,
         };
-        self.store.close().map_err(Refusal::lacks)?;
+        Box::new(self.store).close().map_err(Refusal::lacks)?;
         Ok(found)
     }
 

@@ -3,7 +3,7 @@
 need_weir
 load
 export WEIR_HISTORY=off
-weir kio --compare --device $NULL --queue-depth 1 --ios 1000 --rounds 9 >$GOT 2>&1 ||
+weir kio --compare --device $NULL --queue-depth 1 --ios 400 --rounds 9 >$GOT 2>&1 ||
 	{ cat $GOT; lab_fail "the comparison"; }
 cat $GOT
 for word in kernel io_uring psync; do lab_check grep -q $word $GOT; done

@@ -9,11 +9,12 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Context as _, Result, ensure};
 use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
+
+use crate::shared::{Guest, case};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_weir-lab");
 const HELLO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/hello");
@@ -54,32 +55,24 @@ impl Drop for Folder {
     }
 }
 
-/// One guest with many devices for all cases that can share it.
-fn shared(test: &str) -> Result<Option<(LabRun, CaseRun)>> {
-    static RUN: OnceLock<Result<(LabRun, Vec<CaseRun>), String>> = OnceLock::new();
-    let Some(lab) = lab(test)? else {
-        return Ok(None);
-    };
-    let run = RUN.get_or_init(|| {
-        let lab = lab
-            .append("nvme.poll_queues=1")
-            .dev("nvme:size=1G")
-            .dev("virtio:size=64M")
-            .dev("null")
-            .dev("ram:64M")
-            .dev("zoned:256M")
-            .dev("loop:8M")
-            .dev("blkdebug-error:sector=2048")
-            .dev("nvme:zoned,size=256M")
-            .dev("null:gb=1,bs=4096,poll_queues=0");
-        lab.batch(&cases()).map_err(|error| format!("{error:#}"))
-    });
-    let (run, cases) = match run {
-        Ok(both) => both.clone(),
-        Err(error) => bail!("{error}"),
-    };
-    let case = cases.into_iter().find(|case| case.name == test);
-    Ok(Some((run, case.context("a case of this name")?)))
+/// Boots the guest with many devices, for all cases that can share it.
+pub(crate) fn boot() -> Result<(LabRun, Vec<CaseRun>)> {
+    let lab = Lab::new()?
+        .append("nvme.poll_queues=1")
+        .dev("nvme:size=1G")
+        .dev("virtio:size=64M")
+        .dev("null")
+        .dev("ram:64M")
+        .dev("zoned:256M")
+        .dev("loop:8M")
+        .dev("blkdebug-error:sector=2048")
+        .dev("nvme:zoned,size=256M")
+        .dev("null:gb=1,bs=4096,poll_queues=0");
+    lab.batch(&cases())
+}
+
+fn shared(name: &str) -> Result<Option<(&'static LabRun, &'static CaseRun)>> {
+    case(Guest::Devices, name)
 }
 
 fn cases() -> CaseBatch {

@@ -1,18 +1,18 @@
 //! The module kio in guests: its scripts (`kmod/kio/test`), four boots for all of them.
 //!
-//! In: the sources of `kmod/kio`. Out: each case by name. The older kernel runs every case and looks
-//! for misuse of memory, in one guest those of the module, in another those of weir's door; the newer
-//! kernel runs those that depend on the kernel most, and one guest counts instructions. Guests run
-//! beside each other, as many as there are processors.
+//! In: the sources of `kmod/kio`. Out: each case by name. The older kernel runs every case, in one guest,
+//! which looks for misuse of memory, those of the module, in another those of weir's door; the newer kernel
+//! runs those that depend on the kernel most, and one guest counts instructions.
 #![allow(clippy::panic, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Once, OnceLock};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
-use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, Missing, Places, or_skip, skip};
+use anyhow::{Context as _, Result, ensure};
+use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
+
+use crate::shared::{Guest, case};
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
 
@@ -113,20 +113,12 @@ fn batch(cases: &[&str], cycles: u32) -> Result<CaseBatch> {
     Ok(batch)
 }
 
-/// The four guests.
-#[derive(Clone, Copy)]
-enum Guest {
-    Module,
-    Door,
-    Newer,
-    Counting,
-}
-
-fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
+/// Boots one of the four guests.
+pub(crate) fn boot(guest: Guest) -> Result<(LabRun, Vec<CaseRun>)> {
     let (older, newer) = ("6.1.", "6.12.");
     let with = |lab: Lab, devices: &[&str]| devices.iter().fold(lab, |lab, spec| lab.dev(spec));
     let (lab, cases, cycles) = match guest {
-        Guest::Module => {
+        Guest::KioModule => {
             let lab = with(lab(older)?, &DEVICES).paranoid(true);
             // A leak of fewer bytes a cycle shows after more of them.
             let is_long = std::env::var_os("WEIR_LONG_TESTS").is_some();
@@ -136,23 +128,21 @@ fn boot(guest: Guest) -> Result<Vec<CaseRun>> {
                 if is_long { 200 } else { 60 },
             )
         }
-        Guest::Door => {
-            let lab = with(lab_with_module_of(newer, lab(older)?)?, &DEVICES).paranoid(true);
+        Guest::KioDoor => {
+            let lab = with(lab_with_module_of(newer, lab(older)?)?, &DEVICES);
             (lab, &CASES_OF_THE_DOOR[..], 0)
         }
-        Guest::Newer => {
+        Guest::KioNewer => {
             let lab = with(lab_with_module_of(older, lab(newer)?)?, &DEVICES);
             (lab, &CASES_OF_THE_NEWER[..], 30)
         }
-        Guest::Counting => {
+        _ => {
             let lab = with(lab(older)?.accel(Accel::Icount), &COUNTED);
             (lab, &CASES_THAT_COUNT[..], 0)
         }
     };
-    let (_, runs) = lab
-        .append("nvme.poll_queues=1")
-        .batch(&batch(cases, cycles)?)?;
-    Ok(runs)
+    lab.append("nvme.poll_queues=1")
+        .batch(&batch(cases, cycles)?)
 }
 
 /// Adds the module that was built for the other series.
@@ -162,59 +152,12 @@ fn lab_with_module_of(series: &str, guest: Lab) -> Result<Lab> {
     Ok(guest.file(file, "lab/of-another-kernel.ko"))
 }
 
-/// Results of a guest's cases: none where no guest can be booted.
-type Booted = Result<Option<Vec<CaseRun>>, String>;
-
-/// The cases of a guest, which is booted once.
-fn booted(guest: Guest) -> &'static Booted {
-    static RUNS: [OnceLock<Booted>; 4] = [const { OnceLock::new() }; 4];
-    RUNS[guest as usize]
-        .get_or_init(|| or_skip("kio", boot(guest)).map_err(|error| format!("{error:#}")))
-}
-
-/// Begins with all guests where all tests are run, those that take longest first: tests would ask
-/// for them one after the other. A test that is named waits for no guest but its own.
-fn begin() {
-    static BEGUN: Once = Once::new();
-    let is_name = |word: String| !word.starts_with('-') && word != "kio_module";
-    let is_one_named = std::env::args().skip(1).any(is_name);
-    BEGUN.call_once(|| {
-        let all = [Guest::Door, Guest::Module, Guest::Newer, Guest::Counting];
-        for guest in all.into_iter().filter(|_| !is_one_named) {
-            std::thread::spawn(move || booted(guest).is_ok());
-        }
-    });
-}
-
-/// Result of a case.
-fn case(guest: Guest, test: &str) -> Result<Option<CaseRun>> {
-    begin();
-    match booted(guest) {
-        Ok(Some(cases)) => {
-            let mut cases = cases.iter();
-            let found = cases.find(|case| case.name == test);
-            Ok(Some(found.context("a case of this name")?.clone()))
-        }
-        Ok(None) => Ok(None),
-        Err(error) => bail!("{error}"),
-    }
-}
-
-/// The same of several guests, which are booted beside each other.
+/// The case is good in each of these guests.
 fn good(guests: &[Guest], test: &str) -> Result<()> {
-    let runs = std::thread::scope(|scope| {
-        let runs: Vec<_> = guests
-            .iter()
-            .map(|guest| scope.spawn(|| case(*guest, test)))
-            .collect();
-        runs.into_iter()
-            .map(|run| run.join().map_err(|_| anyhow::anyhow!("a thread")))
-            .collect::<Vec<_>>()
-    });
-    for run in runs {
-        match run?? {
-            Some(case) if case.skipped() => skip(test, case.output.trim()),
-            Some(case) => drop(case.good()?),
+    for guest in guests {
+        match case(*guest, test)? {
+            Some((_, case)) if case.skipped() => skip(test, case.output.trim()),
+            Some((_, case)) => drop(case.good()?),
             None => {}
         }
     }
@@ -223,103 +166,103 @@ fn good(guests: &[Guest], test: &str) -> Result<()> {
 
 #[test]
 fn k1_the_module_loads_without_a_device_and_goes() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "load")
+    good(&[Guest::KioModule, Guest::KioNewer], "load")
 }
 
 #[test]
 fn k2_weirs_report_is_what_the_log_says() -> Result<()> {
-    good(&[Guest::Door, Guest::Newer], "weir-run")
+    good(&[Guest::KioDoor, Guest::KioNewer], "weir-run")
 }
 
 #[test]
 fn weir_says_what_is_in_the_way() -> Result<()> {
-    good(&[Guest::Door], "weir-refused")
+    good(&[Guest::KioDoor], "weir-refused")
 }
 
 #[test]
 fn the_verbs_of_the_door_load_and_unload_the_module_and_name_what_is_in_the_way() -> Result<()> {
-    good(&[Guest::Door, Guest::Newer], "weir-module")
+    good(&[Guest::KioDoor, Guest::KioNewer], "weir-module")
 }
 
 #[test]
 fn k3_one_load_carries_runs_of_all_numbers_and_sizes() -> Result<()> {
-    good(&[Guest::Module], "runs")
+    good(&[Guest::KioModule], "runs")
 }
 
 #[test]
 fn k4_the_module_stays_while_it_is_used() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "busy")
+    good(&[Guest::KioModule, Guest::KioNewer], "busy")
 }
 
 #[test]
 fn k5_a_killed_client_leaves_nothing() -> Result<()> {
-    good(&[Guest::Module], "killed")
+    good(&[Guest::KioModule], "killed")
 }
 
 #[test]
 fn k6_a_held_device_is_not_written_to() -> Result<()> {
-    good(&[Guest::Module], "held")
+    good(&[Guest::KioModule], "held")
 }
 
 #[test]
 fn k7_polling_needs_no_interrupts_and_loses_nothing() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "poll")
+    good(&[Guest::KioModule, Guest::KioNewer], "poll")
 }
 
 #[test]
 fn k8_data_is_the_definitions_and_a_wrong_byte_is_found() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "verify")
+    good(&[Guest::KioModule, Guest::KioNewer], "verify")
 }
 
 #[test]
 fn k8_what_one_engine_wrote_the_other_verifies() -> Result<()> {
-    good(&[Guest::Door, Guest::Newer], "weir-data")
+    good(&[Guest::KioDoor, Guest::KioNewer], "weir-data")
 }
 
 #[test]
 fn k9_as_many_failures_end_a_run_as_it_is_told() -> Result<()> {
-    good(&[Guest::Door], "weir-errors")
+    good(&[Guest::KioDoor], "weir-errors")
 }
 
 #[test]
 fn k9_failures_are_counted_by_their_names() -> Result<()> {
-    good(&[Guest::Module], "errors")
+    good(&[Guest::KioModule], "errors")
 }
 
 #[test]
 fn k10_the_tree_answers_as_it_always_did() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "tree")
+    good(&[Guest::KioModule, Guest::KioNewer], "tree")
 }
 
 #[test]
 fn k11_the_boundary_costs_something() -> Result<()> {
-    good(&[Guest::Door], "weir-compare")
+    good(&[Guest::KioDoor], "weir-compare")
 }
 
 #[test]
 fn k12_loads_and_runs_leave_no_memory_behind() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "cycles")
+    good(&[Guest::KioModule, Guest::KioNewer], "cycles")
 }
 
 #[test]
 fn k13_the_module_draws_what_the_definition_and_user_space_draw() -> Result<()> {
-    good(&[Guest::Module], "steps")?;
-    good(&[Guest::Door], "weir-same")
+    good(&[Guest::KioModule], "steps")?;
+    good(&[Guest::KioDoor], "weir-same")
 }
 
 #[test]
 fn a_device_that_goes_away_ends_its_job() -> Result<()> {
-    good(&[Guest::Module, Guest::Newer], "removed")
+    good(&[Guest::KioModule, Guest::KioNewer], "removed")
 }
 
 #[test]
 fn bios_that_do_not_come_back_keep_what_they_need() -> Result<()> {
-    good(&[Guest::Counting], "stuck")
+    good(&[Guest::KioCounting], "stuck")
 }
 
 #[test]
 fn the_loop_takes_the_instructions_it_may() -> Result<()> {
-    let Some(case) = case(Guest::Counting, "speed")? else {
+    let Some((_, case)) = case(Guest::KioCounting, "speed")? else {
         return Ok(());
     };
     let said = case.good()?;

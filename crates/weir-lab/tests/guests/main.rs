@@ -5,3 +5,4 @@ mod kernel_lab;
 mod kio_module;
 mod object_store;
 mod roce;
+mod shared;

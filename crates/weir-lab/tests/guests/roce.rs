@@ -5,15 +5,17 @@
 #![allow(clippy::panic, reason = "tests")]
 
 use std::path::Path;
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 use weir_lab::{CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Pin, Places, or_skip, skip};
 
+use crate::shared::{Guest, case};
+
 /// Words and functions of the cases.
 const COMMON: &str = r#"
+export WEIR_HISTORY=off
 SETS="--set msg_timeout_ms=20000 --set stall_timeout=30 --set duration=0.2 --set iteration=1"
 HERE="--set local_ip=127.0.0.1 --set remote_ip=127.0.0.2"
 THERE="--set local_ip=127.0.0.2 --set remote_ip=127.0.0.1"
@@ -200,21 +202,9 @@ says "its address 200" /tmp/refused"#,
         )
 }
 
-fn one_device(test: &str) -> Result<Option<(LabRun, CaseRun)>> {
-    static RUN: OnceLock<Result<(LabRun, Vec<CaseRun>), String>> = OnceLock::new();
-    let Some(lab) = or_skip(test, lab())? else {
-        return Ok(None);
-    };
-    let run = RUN.get_or_init(|| {
-        let run = lab.dev("rxe").batch(&cases());
-        run.map_err(|error| format!("{error:#}"))
-    });
-    let (run, cases) = match run {
-        Ok(both) => both.clone(),
-        Err(error) => bail!("{error}"),
-    };
-    let case = cases.into_iter().find(|case| case.name == test);
-    Ok(Some((run, case.context("a case of this name")?)))
+/// Boots the guest with one device.
+pub(crate) fn boot() -> Result<(LabRun, Vec<CaseRun>)> {
+    lab()?.dev("rxe").batch(&cases())
 }
 
 /// The sum of a figure over all threads of a side.
@@ -248,7 +238,7 @@ macro_rules! cases_of_one_device {
     ($($test:ident: $case:literal => $results:expr,)*) => {
         $(#[test]
         fn $test() -> Result<()> {
-            let Some((run, case)) = one_device($case)? else {
+            let Some((run, case)) = case(Guest::Roce, $case)? else {
                 return Ok(());
             };
             if case.skipped() {

@@ -181,7 +181,9 @@ impl Drop for DaosStore {
 }
 
 impl ObjectStore for DaosStore {
-    const OWN_EPOCHS: bool = true;
+    fn has_own_epochs(&self) -> bool {
+        true
+    }
 
     fn container(&mut self, uuid: StoreUuid, mode: ContainerMode) -> Result<ContainerId> {
         let library = Arc::clone(&self.library);
@@ -400,7 +402,7 @@ impl ObjectStore for DaosStore {
         self.queue.as_mut().map_or(0, |queue| queue.poll(out, min))
     }
 
-    fn close(mut self) -> Result<()> {
+    fn close(mut self: Box<Self>) -> Result<()> {
         self.shut()
     }
 }

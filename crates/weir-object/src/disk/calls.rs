@@ -181,7 +181,7 @@ impl ObjectStore for DiskStore {
         ended
     }
 
-    fn close(mut self) -> Result<()> {
+    fn close(mut self: Box<Self>) -> Result<()> {
         self.settle()?;
         match self.library.take() {
             Some(library) => guarded(|| library.close()),

@@ -331,7 +331,7 @@ impl ObjectStore for MemStore {
         }
     }
 
-    fn close(mut self) -> Result<()> {
+    fn close(mut self: Box<Self>) -> Result<()> {
         if self.medium.is_file() {
             self.leave_image();
         }

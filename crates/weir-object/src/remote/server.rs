@@ -145,7 +145,7 @@ impl<S: ObjectStore, H: Copy + Eq + Hash> Target<S, H> {
     /// Ends the use of the store.
     pub fn close(&mut self) {
         // It is whole already: what fails here costs the next opening time alone.
-        let _ = self.store.take().map(S::close);
+        let _ = self.store.take().map(|store| Box::new(store).close());
     }
 
     /// Takes a request.

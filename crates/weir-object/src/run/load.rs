@@ -74,8 +74,8 @@ struct Going {
 }
 
 /// A test at work, between source and engine.
-pub(super) struct Walk<'a, S: ObjectStore> {
-    session: &'a mut Session<S>,
+pub(super) struct Walk<'a> {
+    session: &'a mut Session,
     test: &'a ObjectTest,
     ranges: Ranges,
     /// Keys before those of this iteration.
@@ -96,9 +96,9 @@ pub(super) struct Walk<'a, S: ObjectStore> {
     pub(super) run: ObjectRun,
 }
 
-impl<'a, S: ObjectStore> Walk<'a, S> {
+impl<'a> Walk<'a> {
     pub(super) fn new(
-        session: &'a mut Session<S>,
+        session: &'a mut Session,
         test: &'a ObjectTest,
         iteration: u64,
         worker: &WorkerContext<'_>,
@@ -239,7 +239,7 @@ impl<'a, S: ObjectStore> Walk<'a, S> {
     }
 }
 
-impl<S: ObjectStore> StoreWork for Walk<'_, S> {
+impl StoreWork for Walk<'_> {
     const ONE_KIND: bool = true;
 
     fn only_kind(&self) -> usize {
@@ -331,15 +331,15 @@ impl<S: ObjectStore> StoreWork for Walk<'_, S> {
 }
 
 /// Records of a test at a place.
-pub(super) fn extent<S>(session: &Session<S>, test: &ObjectTest, at: At) -> RecordExtent {
+pub(super) fn extent(session: &Session, test: &ObjectTest, at: At) -> RecordExtent {
     RecordExtent {
         index: session.names.index(at.stride) + test.offset.0,
         count: test.size.0,
     }
 }
 
-pub(super) fn iod<'i, S>(
-    session: &Session<S>,
+pub(super) fn iod<'i>(
+    session: &Session,
     test: &ObjectTest,
     akey: &'i [u8],
     extent: &'i [RecordExtent],

@@ -113,8 +113,8 @@ pub(super) fn starts(load: &Load, targets: u32, streams: Streams) -> Option<Reco
 }
 
 /// A mix at work, between source and engine.
-pub(super) struct Mixer<'a, S: ObjectStore> {
-    session: &'a mut Session<S>,
+pub(super) struct Mixer<'a> {
+    session: &'a mut Session,
     test: &'a ObjectTest,
     mix: ObjectMix,
     kinds: Rng,
@@ -136,10 +136,10 @@ pub(super) struct Mixer<'a, S: ObjectStore> {
     pub(super) run: ObjectRun,
 }
 
-impl<'a, S: ObjectStore> Mixer<'a, S> {
+impl<'a> Mixer<'a> {
     /// A mix over at least so many keys that were written before.
     pub(super) fn new(
-        session: &'a mut Session<S>,
+        session: &'a mut Session,
         (test, mix): (&'a ObjectTest, ObjectMix),
         (before, streams): (u64, Streams),
     ) -> Self {
@@ -268,7 +268,7 @@ impl<'a, S: ObjectStore> Mixer<'a, S> {
     }
 }
 
-impl<S: ObjectStore> StoreWork for Mixer<'_, S> {
+impl StoreWork for Mixer<'_> {
     fn next(&mut self, _slot: u32) -> Option<StoreOp> {
         if self.run.failure.is_some() || self.left == 0 {
             return None;

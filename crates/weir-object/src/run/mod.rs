@@ -47,7 +47,7 @@ use crate::remote::{Dial, RemoteSetup, RemoteStore};
 use check::{no_directory, waits, wrong};
 use load::{Calls, Places, StoreWork, Walk};
 use mix::{Mixer, keys_before, starts};
-use session::{Session, code_of, random_uuid};
+use session::{OpenStore, Session, code_of, random_uuid};
 pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
@@ -116,11 +116,11 @@ struct StoreJob<D> {
 impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
         match self.work.engine {
-            ObjectEngine::Mem => self.on(control, None, |spec| MemStore::open(spec)),
-            ObjectEngine::Disk => self.on(control, None, |spec| DiskStore::open(spec)),
+            ObjectEngine::Mem => self.on(control, None, &mut |spec| boxed(MemStore::open(spec))),
+            ObjectEngine::Disk => self.on(control, None, &mut |spec| boxed(DiskStore::open(spec))),
             ObjectEngine::Remote | ObjectEngine::Echo => self.on_servers(control),
-            ObjectEngine::Daos => self.on(control, None, |_| {
-                DaosStore::open(&DaosPool::of(&self.work))
+            ObjectEngine::Daos => self.on(control, None, &mut |_| {
+                boxed(DaosStore::open(&DaosPool::of(&self.work)))
             }),
         }
     }
@@ -137,7 +137,7 @@ impl<D: Dial> StoreJob<D> {
             is_echo: self.work.engine == ObjectEngine::Echo,
             usual: self.work.layout.stride_bytes.0,
         };
-        self.on(control, shared.or(Some([0; 16])), |spec| {
+        self.on(control, shared.or(Some([0; 16])), &mut |spec| {
             let store = RemoteStore::open(&self.dial, &self.work.servers, setup)?;
             let about = store.about();
             refuse!(self.work.pool.is_some() && spec.uuid != Some(about.pool) => Mismatch,
@@ -145,16 +145,16 @@ impl<D: Dial> StoreJob<D> {
             spec.uuid = Some(about.pool);
             spec.durability = about.durability;
             spec.path = None;
-            Ok(store)
+            boxed(Ok(store))
         })
     }
 
     /// The whole job on stores of one engine.
-    fn on<S: ObjectStore + 'static>(
+    fn on(
         &self,
         control: &RankControl<'_>,
         shared: Option<StoreUuid>,
-        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
+        open: OpenStore<'_>,
     ) -> RankOutcome {
         let rank = control.world.rank();
         // A store that is open is closed below, whoever failed.
@@ -163,7 +163,7 @@ impl<D: Dial> StoreJob<D> {
             .map(|target| {
                 let place = (&*self.directory, self.seed);
                 let number = (rank, target, shared);
-                let (session, described) = Session::open(&self.work, place, number, &mut open)?;
+                let (session, described) = Session::open(&self.work, place, number, open)?;
                 targets.push(Target {
                     session: Mutex::new(Some(session)),
                     done: Mutex::new(None),
@@ -202,6 +202,10 @@ impl<D: Dial> StoreJob<D> {
         outcome.outcome = Outcome::ObjectStore(Box::new(ObjectOutcome { ranks }));
         outcome
     }
+}
+
+fn boxed(opened: crate::Result<impl ObjectStore + 'static>) -> crate::Result<Box<dyn ObjectStore>> {
+    opened.map(|store| Box::new(store) as Box<dyn ObjectStore>)
 }
 
 /// The warning about memory that is on another node (the first) than the CPU (the second).
@@ -244,10 +248,10 @@ fn gathered(control: &RankControl<'_>, own: Vec<ObjectRank>) -> (Vec<ObjectRank>
 
 impl<D: Dial> StoreJob<D> {
     /// All tests, until one fails.
-    fn tests<S: ObjectStore + 'static>(
+    fn tests(
         &self,
         control: &RankControl<'_>,
-        targets: &Targets<S>,
+        targets: &Targets,
         described: &mut [ObjectRank],
     ) -> Result<(), SeriesEnd> {
         let mut repetitions: BTreeMap<&str, u32> = BTreeMap::new();
@@ -378,16 +382,16 @@ fn load_of(work: &ObjectWorkload, test: &ObjectTest) -> Load {
 }
 
 /// A store, and what its worker did in the last phase.
-struct Target<S> {
-    session: Mutex<Option<Session<S>>>,
+struct Target {
+    session: Mutex<Option<Session>>,
     done: Mutex<Option<ObjectRun>>,
 }
 
-type Targets<S> = Arc<Vec<Target<S>>>;
+type Targets = Arc<Vec<Target>>;
 
 /// One iteration of a test, on the threads of the targets.
-struct TestWork<S> {
-    targets: Targets<S>,
+struct TestWork {
+    targets: Targets,
     /// Place of the test in the workload.
     place: usize,
     iteration: u64,
@@ -395,7 +399,7 @@ struct TestWork<S> {
     waits: bool,
 }
 
-impl<S: ObjectStore> Prepared for TestWork<S> {
+impl Prepared for TestWork {
     fn is_inline(&self) -> bool {
         !self.waits
     }

@@ -22,11 +22,14 @@ use crate::{disk, mem};
 /// Bytes of keys that a value's record has, at the most: those of the tests are shorter.
 const KEY_BYTES: u64 = 64;
 
+/// Opens a store by its pool's specification, which gets what the store itself decides.
+pub(super) type OpenStore<'a> =
+    &'a mut dyn FnMut(&mut PoolSpec) -> crate::Result<Box<dyn ObjectStore>>;
+
 /// A store that is open on a rank.
-#[derive(Debug)]
-pub(super) struct Session<S> {
+pub(super) struct Session {
     pub(super) work: ObjectWorkload,
-    pub(super) store: S,
+    pub(super) store: Box<dyn ObjectStore>,
     pub(super) container: ContainerId,
     pub(super) names: Names,
     pub(super) contents: Contents,
@@ -181,14 +184,14 @@ fn part(work: &ObjectWorkload, target: u32) -> ObjectWorkload {
     part
 }
 
-impl<S: ObjectStore> Session<S> {
+impl Session {
     /// Opens the store of a target of a rank.
     #[expect(clippy::too_many_lines, reason = "step by step")]
     pub(super) fn open(
         whole: &ObjectWorkload,
         (directory, seed): (&Path, u64),
         (rank, target, shared): (u32, u32, Option<StoreUuid>),
-        mut open: impl FnMut(&mut PoolSpec) -> crate::Result<S>,
+        open: OpenStore<'_>,
     ) -> Result<(Self, ObjectRank), Failure> {
         let work = &part(whole, target);
         let mut spec = pool_spec(work, directory, rank)?;
@@ -250,7 +253,7 @@ impl<S: ObjectStore> Session<S> {
             names: Names::new(&whole.layout, work.class, targets, numbers),
             contents: Contents::new(work.payload, seed),
             epoch: match u64::try_from(now.as_nanos()) {
-                _ if S::OWN_EPOCHS => Epoch::LATEST,
+                _ if store.has_own_epochs() => Epoch::LATEST,
                 now => Epoch(now.unwrap_or(u64::MAX / 2)),
             },
             writes: Vec::new(),

@@ -14,7 +14,7 @@ const KEYS_AT_ONCE: usize = 1024;
 /// Ids that a listing of objects gives by one call, as the reference has it.
 const IDS_AT_ONCE: usize = 8;
 
-impl<S: ObjectStore> Session<S> {
+impl Session {
     /// Carries a test out.
     pub(super) fn walk(&mut self, test: &ObjectTest, iteration: u64) -> ObjectRun {
         let mut run = ObjectRun::default();
