@@ -180,11 +180,10 @@ impl<'a> Iod<'a> {
     #[inline]
     pub(crate) fn room(&self) -> u64 {
         let counts = self.extents.iter().map(|extent| extent.count);
+        let records = counts.fold(0, u64::saturating_add);
         match self.kind {
             IodKind::Single => self.size,
-            IodKind::Array => self
-                .size
-                .saturating_mul(counts.fold(0, u64::saturating_add)),
+            IodKind::Array => self.size.saturating_mul(records),
         }
     }
 
@@ -488,8 +487,7 @@ pub trait ObjectStore: Send {
         let _ = (container, rank);
     }
 
-    /// Appends the ends of operations in flight, waiting for at least `min` of them or for all there
-    /// are, but for a moment at the most; their number.
+    /// Appends ends of operations in flight, after a moment's wait for `min` of them at most; their number.
     fn poll(&mut self, out: &mut Vec<Completion>, min: usize) -> usize {
         let _ = (out, min);
         0
