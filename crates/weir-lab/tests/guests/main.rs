@@ -1,8 +1,9 @@
-//! Guests of the lab: the lab itself, the module kio, packets over RoCE, a store on persistent
-//! memory.
+//! Guests of the lab: the lab itself, the module kio, NVMe drives, packets over RoCE, a store on
+//! persistent memory.
 
 mod kernel_lab;
 mod kio_module;
+mod nvme;
 mod object_store;
 mod roce;
 mod shared;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use weir_lab::{CaseRun, LabRun, or_skip};
 
-use crate::{kernel_lab, kio_module, roce};
+use crate::{kernel_lab, kio_module, nvme, roce};
 
 /// The guests, those that take longest first.
 #[derive(Clone, Copy, Debug)]
@@ -19,15 +19,17 @@ pub(crate) enum Guest {
     KioModule,
     KioNewer,
     Roce,
+    Nvme,
     KioCounting,
     Devices,
 }
 
-const ALL: [Guest; 6] = [
+const ALL: [Guest; 7] = [
     Guest::KioDoor,
     Guest::KioModule,
     Guest::KioNewer,
     Guest::Roce,
+    Guest::Nvme,
     Guest::KioCounting,
     Guest::Devices,
 ];
@@ -38,6 +40,7 @@ type Booted = Result<Option<(LabRun, Vec<CaseRun>)>, String>;
 fn boot(guest: Guest) -> Booted {
     let run = catch_unwind(|| match guest {
         Guest::Roce => roce::boot(),
+        Guest::Nvme => nvme::boot(),
         Guest::Devices => kernel_lab::boot(),
         kio => kio_module::boot(kio),
     });
