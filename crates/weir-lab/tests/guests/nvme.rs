@@ -39,26 +39,17 @@ address() {
 }
 "#;
 
-/// Cases of the guest; the last one takes a drive away.
-fn cases() -> CaseBatch {
-    let with = |script: &str| format!("{COMMON}\n{script}");
-    CaseBatch::default()
-        .case(
-            "seed",
-            &with(
-                r#"for mask in 0x1 0xff; do
+/// The guide's two lines, below one core and below eight.
+const SEED: &str = r#"for mask in 0x1 0xff; do
 	for size in 1048576 4096; do
 		perf 0 -q 16 -o $size -w read -c $mask -t 2
 		echo "mask $mask size $size"
 		cat $SAID
 	done
-done"#,
-            ),
-        )
-        .case(
-            "chosen",
-            &with(
-                r#"perf 0 -q 4 -o 4096 -w randread -t 60 -d 100 -c 0x3 --allowed-pci-addr "$(address $SECOND)"
+done"#;
+
+/// Drives by their addresses, and the list of them.
+const CHOSEN: &str = r#"perf 0 -q 4 -o 4096 -w randread -t 60 -d 100 -c 0x3 --allowed-pci-addr "$(address $SECOND)"
 says "$(address $SECOND)"
 grep -q "$(address $FIRST)" $SAID && lab_fail "the other drive is used"
 perf 3 -q 4 -o 4096 -w randread -t 60 -d 100 --allowed-pci-addr 0000:ff:1f.7
@@ -66,13 +57,10 @@ perf 0 -q 4 -o 4096 -w randread -t 60 -d 100 --enable-vmd
 says "$(address $FIRST)"
 weir nvme-perf --list >$SAID 2>&1 || { cat $SAID; lab_fail "the list"; }
 says "$(address $FIRST).*QEMU NVMe Ctrl"
-says "$(address $SECOND)""#,
-            ),
-        )
-        .case(
-            "consent",
-            &with(
-                r#"LINE="-q 4 -o 4096 -w randwrite -t 60 -d 100"
+says "$(address $SECOND)""#;
+
+/// Writes: with consent alone, and never over what somebody uses.
+const CONSENT: &str = r#"LINE="-q 4 -o 4096 -w randwrite -t 60 -d 100"
 sum() { md5sum <$SECOND; }
 
 # TEXT WORD...: refused with the text, and the drive is as it was.
@@ -102,23 +90,17 @@ lab_check swapon $SECOND
 refused "swap" --destroy $SECOND
 lab_check swapoff $SECOND
 dd if=/dev/zero of=$SECOND bs=1M count=1 conv=fsync 2>/dev/null
-perf 0 $LINE --destroy $SECOND $SECOND"#,
-            ),
-        )
-        .case(
-            "errors",
-            &with(
-                r#"perf 1 -q 1 -o 4096 -w read -t 3600 -d 1000 --store-result /out/errors.json $BAD
+perf 0 $LINE --destroy $SECOND $SECOND"#;
+
+/// Reads of bad sectors, which are counted apart.
+const ERRORS: &str = r#"perf 1 -q 1 -o 4096 -w read -t 3600 -d 1000 --store-result /out/errors.json $BAD
 says "^Read completed with error (errno=61)$"
 says "errors occurred$"
 perf 1 -q 1 -o 4096 -w read -t 3600 -d 1000 -Q 2 $BAD
-says "^Message suppressed 1 times: Read completed with error (errno=61)$""#,
-            ),
-        )
-        .case(
-            "removed",
-            &with(
-                r#"name=${SECOND#/dev/}
+says "^Message suppressed 1 times: Read completed with error (errno=61)$""#;
+
+/// A drive that goes while it is read. It comes last.
+const REMOVED: &str = r#"name=${SECOND#/dev/}
 read -r before rest </sys/block/$name/stat
 /tmp/spdk_nvme_perf -q 4 -o 4096 -w randread -t 5 $SECOND >$SAID 2>&1 &
 until read -r now rest </sys/block/$name/stat && [ "$now" -gt $((before + 20)) ]; do
@@ -129,9 +111,21 @@ wait $!
 rc=$?
 [ $rc -eq 1 ] || { cat $SAID; lab_fail "status $rc"; }
 says "Read completed with error"
-perf 0 -q 4 -o 4096 -w randread -t 60 -d 100"#,
-            ),
-        )
+perf 0 -q 4 -o 4096 -w randread -t 60 -d 100"#;
+
+fn cases() -> CaseBatch {
+    let cases = [
+        ("seed", SEED),
+        ("chosen", CHOSEN),
+        ("consent", CONSENT),
+        ("errors", ERRORS),
+        ("removed", REMOVED),
+    ];
+    cases
+        .iter()
+        .fold(CaseBatch::default(), |batch, (name, script)| {
+            batch.case(name, &format!("{COMMON}\n{script}"))
+        })
 }
 
 /// Boots the guest.
@@ -166,13 +160,16 @@ fn the_guides_lines_have_a_row_for_each_core_and_drive() -> Result<()> {
         return Ok(());
     };
     let mut runs = said.split("mask ").skip(1);
-    for (mask, rows) in [("0x1", 2), ("0xff", 8)] {
+    for (mask, rows) in [("0x1", 2_u8), ("0xff", 8)] {
         for size in [1_048_576, 4096] {
             let said = runs.next().context("a run")?;
             ensure!(said.starts_with(&format!("{mask} size {size}\n")), "{said}");
             let (_, table) = said.split_once("Device Information").context("a table")?;
             let rows_of = table.lines().filter(|line| line.starts_with("PCIE ("));
-            ensure!(rows_of.clone().count() == rows, "{mask}: {said}");
+            ensure!(
+                rows_of.clone().count() == usize::from(rows),
+                "{mask}: {said}"
+            );
             let mut sum = 0.0;
             for line in rows_of {
                 let (name, figures) = line.rsplit_once(": ").context("figures")?;
@@ -194,7 +191,10 @@ fn the_guides_lines_have_a_row_for_each_core_and_drive() -> Result<()> {
             let total = table.lines().find(|line| line.starts_with("Total"));
             let total = total.and_then(|line| line.rsplit_once(": ")?.1.split_whitespace().next());
             let total: f64 = total.context("a total")?.parse()?;
-            ensure!((total - sum).abs() <= 0.005 * (rows as f64 + 1.0), "{said}");
+            ensure!(
+                (total - sum).abs() <= 0.005 * (f64::from(rows) + 1.0),
+                "{said}"
+            );
         }
     }
     Ok(())
