@@ -152,7 +152,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ),
     (
         "spdk_nvme_perf -q 16 -o 1048576 -w read -c 0xff -t 60",
-        "on eight CPUs and NVMe drives (a file and one CPU above)",
+        "on eight CPUs and NVMe drives (a file and one CPU above; in a guest: tests/guests/nvme.rs)",
     ),
     (
         "ior -a DFS -t … -b … -s …; mdtest; io500",

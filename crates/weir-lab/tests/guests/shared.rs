@@ -66,6 +66,7 @@ fn booted(guest: Guest) -> &'static Booted {
     for _ in 0..if begins { processors } else { 0 } {
         std::thread::spawn(move || {
             while let Some(guest) = next() {
+                // Each is drawn once: nobody has set it.
                 let _ = RUNS[guest as usize].set(boot(guest));
             }
         });
