@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use weir_schema::RunResult;
 
-use crate::stage::{Stage, WEIR, has, skip, until};
+use crate::stage::{Stage, WEIR, has, is_stopped, skip, until};
 
 /// The other screen, and back.
 const ENTER: &str = "\x1b[?1049h";
@@ -98,11 +98,6 @@ impl TerminalSession {
         let mut command = Command::new("stty");
         command.args(["-F", tty.trim()]).args(words);
         String::from_utf8(command.output().unwrap().stdout).unwrap()
-    }
-
-    fn is_stopped(&self) -> bool {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.weir().as_raw_pid()));
-        stat.unwrap().rsplit_once(") ").unwrap().1.starts_with('T')
     }
 
     /// Waits for the end; the exit code, standard output, and what the terminal was sent.
@@ -280,7 +275,7 @@ fn ctrl_z_gives_the_terminal_back_until_the_program_goes_on() {
     session.shows(" in flight");
     assert_ne!(session.stty(&["-g"]), session.stage.read("before"));
     session.press("\x1a");
-    until("it stops", || session.is_stopped());
+    until("it stops", || is_stopped(session.weir()));
     session.gets(LEAVE, 1);
     assert_eq!(session.stty(&["-g"]), session.stage.read("before"));
     session.signal(Signal::CONT);

@@ -4,10 +4,10 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-use crate::stage::{Said, Stage};
+use crate::stage::{Said, Stage, send};
 
 /// A server, killed when it goes out of scope.
 pub(crate) struct Server {
@@ -80,7 +80,7 @@ impl Server {
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        send(Pid::from_child(&self.child), signal);
     }
 
     /// Waits for its end; its exit code.

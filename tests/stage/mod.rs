@@ -331,7 +331,7 @@ impl Running {
 
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        send(Pid::from_child(&self.child), signal);
     }
 
     /// True if signals end it in order by now.
@@ -461,6 +461,22 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(begin.elapsed() < PATIENCE, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Sends a process a signal; one that stops it has done so then.
+pub(crate) fn send(process: Pid, signal: Signal) {
+    kill_process(process, signal).unwrap();
+    if signal == Signal::STOP {
+        // A starved process runs on for a while.
+        until("it is stopped", || is_stopped(process));
+    }
+}
+
+/// True if all threads of a process are stopped.
+pub(crate) fn is_stopped(process: Pid) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", process.as_raw_pid())).unwrap();
+    let mut stats = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("stat")));
+    stats.all(|stat| stat.is_ok_and(|stat| stat.rsplit_once(") ").unwrap().1.starts_with('T')))
 }
 
 /// True if signals end a process in order by now.

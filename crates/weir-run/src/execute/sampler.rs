@@ -148,10 +148,21 @@ impl JobSampler {
         self.sampled.stretches.read_if_due(&self.workers, seen);
         let is_late = self.tick(self.ticks_seen + 2) <= seen;
         let done_by = self.stopped_at.take().map_or(seen, |at| at.min(seen));
+        // Read once: what is done meanwhile is part of no interval that is over.
+        let mut counts = None;
         while self.tick(self.ticks_seen + 1) <= seen {
             self.ticks_seen += 1;
-            self.take_interval(is_late.then_some(done_by));
+            let counts = counts.get_or_insert_with(|| self.counts());
+            self.take_interval(counts, is_late.then_some(done_by));
         }
+    }
+
+    /// Counters of each worker and rated kind now, in the order of workers.
+    fn counts(&self) -> Vec<Counts> {
+        let lives = self.workers.lives.iter();
+        let all = lives.flat_map(|live| self.rated.iter().map(move |kind| (live, *kind)));
+        all.map(|(live, kind)| self.workers.counts(live, kind))
+            .collect()
     }
 
     /// Share of the present interval in the work that a worker did until then and that no interval
@@ -167,7 +178,7 @@ impl JobSampler {
     }
 
     /// Takes an interval; where it was read late, of what was done until then.
-    fn take_interval(&mut self, late: Option<Tick>) {
+    fn take_interval(&mut self, counts: &[Counts], late: Option<Tick>) {
         let seconds = self.interval.as_secs_f64();
         let ticks = self.ticks_seen;
         // The length of a sample in seconds, where one ends.
@@ -179,11 +190,10 @@ impl JobSampler {
             None => Part::ALL,
         });
         let parts: Vec<Part> = parts.collect();
-        let lives = self.workers.lives.iter();
-        for ((live, samples), part) in lives.zip(&mut self.sampled.workers).zip(parts) {
-            for &kind in &self.rated {
-                let now = self.workers.counts(live, kind);
-                samples[kind].advance(now, part, ends);
+        let mut counts = counts.iter();
+        for (samples, part) in self.sampled.workers.iter_mut().zip(parts) {
+            for (&kind, now) in self.rated.iter().zip(counts.by_ref()) {
+                samples[kind].advance(*now, part, ends);
             }
         }
     }
@@ -263,6 +273,8 @@ fn samples_of(recording: &Recording) -> [Nanos; 2] {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use weir_schema::sample::{JobSample, block_job};
     use weir_schema::{BLOCK_KINDS, Recording};
 
@@ -349,6 +361,28 @@ pub(super) mod tests {
         sampler.sample(Tick(500 * MS));
         // It was stopped when the stretch was due that ends at 110 ms.
         assert_eq!(operations(sampler.so_far(), 0), [100, 10, 0, 0, 50]);
+    }
+
+    #[test]
+    fn what_is_done_during_a_late_read_is_no_part_of_it() {
+        let live = live();
+        let mut sampler = sampler(&[Arc::clone(&live)]);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    live.kinds[0].completed.add(1);
+                }
+            });
+            while live.kinds[0].completed.get() == 0 {
+                std::hint::spin_loop();
+            }
+            sampler.was_stopped();
+            sampler.sample(Tick(100_000 * MS));
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let operations = operations(sampler.so_far(), 0);
+        assert!(operations[0] > 0 && operations[1..].iter().all(|n| *n == 0));
     }
 
     #[test]
