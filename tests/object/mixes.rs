@@ -2,7 +2,8 @@
 
 use weir_schema::{ObjectRun, RunResult, Stage as LoopStage};
 
-use super::stage::Stage;
+use super::stage::{Stage, skip};
+use weir_object::DiskLibrary;
 
 /// The result of a run.
 fn result(stage: &Stage, words: &str) -> RunResult {
@@ -109,6 +110,29 @@ fn mixes_that_cannot_be_are_refused() {
         let said = stage.say(&words.split(' ').collect::<Vec<_>>()).code(2);
         assert!(said.err.contains(why), "{said}");
     }
+}
+
+#[test]
+fn libraries_on_a_disk_stand_in_one_table_and_leave_nothing() {
+    let stage = &Stage::new();
+    let with = |engines: &str| {
+        let words = format!("obj run -D . --preset ycsb-a --ops 300 --keys 100 --engine {engines}");
+        stage.say(&words.split(' ').collect::<Vec<_>>())
+    };
+    for (engine, library) in [("fjall", DiskLibrary::Fjall), ("lmdb", DiskLibrary::Lmdb)] {
+        if let Some(why) = library.lacks() {
+            // As the library of this test the program was built without it.
+            with(engine).code(3).err(why);
+            skip("libraries_on_a_disk", why);
+            return;
+        }
+    }
+    let mut said = with("redb,fjall,lmdb --verify -P 512M").code(0);
+    for engine in ["redb", "fjall", "lmdb"] {
+        said = said.out(&format!("{engine} update"));
+    }
+    with("fjall -P 64M").code(2).err("the updates take 256 MiB");
+    assert_eq!(stage.list(), [] as [&str; 0]);
 }
 
 #[test]

@@ -44,8 +44,11 @@ const BUDGET: f64 = 20.0;
 /// whole build, which therefore has a directory of its own.
 const MODELS: &str = "cargo test -p weir-sys --lib --target-dir target/loom";
 /// Libraries that tests load. With the programs their examples are built as tests alone.
-const LIBRARIES: &str = "cargo build --workspace --example daos_stub";
-const PROGRAMS: &str = "--workspace --lib --bins --tests --examples";
+const LIBRARIES: &str =
+    "cargo build --workspace --features weir/fjall,weir/lmdb --example daos_stub";
+/// Arguments of the whole build, with what a default build lacks.
+const PROGRAMS: &str =
+    "--workspace --features weir/fjall,weir/lmdb --lib --bins --tests --examples";
 /// The word with which cargo starts this program in front of each test program.
 pub(crate) const HARNESS: &str = "harness";
 

@@ -105,7 +105,7 @@ const FLAGS: &[Flag] = &[
         "engine",
         "NAMES",
         STORE,
-        "Stores, one after the other: mem, disk, remote",
+        "Stores, one after the other: mem, disk, remote; or libraries: redb, fjall, lmdb",
     )
     .takes(Takes::Grammar(|text| engines(text).map(drop)))
     .default("mem"),
@@ -385,13 +385,14 @@ fn distribution(text: &str) -> Result<KeyDistribution, String> {
 /// Reads `mem,disk`.
 fn engines(text: &str) -> Result<Vec<ObjectEngine>, String> {
     // Echo stores nothing, and a pool of DAOS is not made here.
-    const MIXED: [ObjectEngine; 3] = [ObjectEngine::Mem, ObjectEngine::Disk, ObjectEngine::Remote];
-    let named = |name: &str| MIXED.into_iter().find(|e| e.name() == name);
+    let mixed = || {
+        let engines = ObjectEngine::EMBEDDED.into_iter();
+        engines.chain([ObjectEngine::Remote])
+    };
+    let named = |name: &str| mixed().find(|e| e.name() == name);
     let wrong = || {
-        format!(
-            "it takes names of {}",
-            MIXED.map(ObjectEngine::name).join(", ")
-        )
+        let names: Vec<_> = mixed().map(ObjectEngine::name).collect();
+        format!("it takes names of {}", names.join(", "))
     };
     text.split(',')
         .map(|name| named(name).ok_or_else(wrong))

@@ -22,3 +22,4 @@ mod superblock;
 pub use error::{ErrorPlace, ObjectCode, ObjectError};
 pub use run::{ObjectRunner, uuid_of, uuid_text};
 pub use store::*;
+pub use superblock::remove_pool;

@@ -3,7 +3,7 @@
 //! In: what a user asks for. Out: what an engine opens by. Not here: calls (`store`).
 
 use std::ops::AddAssign;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crc_fast::{CrcAlgorithm, checksum};
 use xxhash_rust::xxh3::xxh3_64;
@@ -106,6 +106,53 @@ pub enum PoolMode {
     Open,
 }
 
+/// Library of keys and values under the engine `disk`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DiskLibrary {
+    /// In the pool's file.
+    #[default]
+    Redb,
+    /// In a directory beside it.
+    Fjall,
+    /// In a directory beside it.
+    Lmdb,
+}
+
+impl DiskLibrary {
+    /// Name of the format of its pools.
+    pub(crate) fn magic(self) -> [u8; 8] {
+        *match self {
+            Self::Redb => b"weirdisk",
+            Self::Fjall => b"weirfjal",
+            Self::Lmdb => b"weirlmdb",
+        }
+    }
+
+    /// The library of the pool that a file is, by its first bytes.
+    pub fn of_pool(head: &[u8]) -> Option<Self> {
+        let all = [Self::Redb, Self::Fjall, Self::Lmdb];
+        all.into_iter().find(|one| head.starts_with(&one.magic()))
+    }
+
+    /// True if it has a directory beside the pool's file.
+    pub(crate) fn has_directory(self) -> bool {
+        self != Self::Redb
+    }
+
+    /// The reason that this build has it not.
+    pub fn lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Fjall if cfg!(not(feature = "fjall")) => {
+                Some("this weir has no fjall; one that is built with --features fjall has it")
+            }
+            Self::Lmdb if cfg!(not(feature = "lmdb")) => {
+                Some("this weir has no LMDB; one that is built with --features lmdb has it")
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Pool to open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PoolSpec {
@@ -128,6 +175,8 @@ pub struct PoolSpec {
     /// Lets updates wait until [`poll`](crate::ObjectStore::poll) commits those that have arrived, where
     /// a commit costs more than an update.
     pub group_commit: bool,
+    /// Library of a pool on a disk.
+    pub library: DiskLibrary,
 }
 
 impl PoolSpec {
@@ -143,8 +192,16 @@ impl PoolSpec {
             prefault: Prefault::None,
             sums: ValueSums::None,
             group_commit: false,
+            library: DiskLibrary::Redb,
         }
     }
+}
+
+/// The directory beside the file of a pool, for libraries that have one.
+pub(crate) fn directory_of(pool: &Path) -> PathBuf {
+    let mut directory = pool.to_owned().into_os_string();
+    directory.push(".d");
+    directory.into()
 }
 
 /// Creation or opening of a container.

@@ -13,8 +13,8 @@ pub use crate::conditions::Conditions;
 use crate::error::{ObjectCode, ObjectError};
 pub use crate::listing::{ListAnchor, ListEntry, ListLevel};
 pub use crate::pool::{
-    ContainerMode, DamagedValue, Durability, FreedVersions, PoolMode, PoolSpec, Prefault,
-    StoreStats, ValueSums,
+    ContainerMode, DamagedValue, DiskLibrary, Durability, FreedVersions, PoolMode, PoolSpec,
+    Prefault, StoreStats, ValueSums,
 };
 
 /// Answer of a call of a store.

@@ -6,6 +6,7 @@
 use std::fs::{File, OpenOptions};
 use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::prelude::*;
@@ -98,6 +99,20 @@ pub(super) fn on_file<T>(
         let _ = std::fs::remove_file(path);
     }
     made
+}
+
+/// Removes a pool that nobody has open, with the directory of its library if it has one.
+///
+/// # Errors
+/// Of the file system.
+pub fn remove_pool(path: &Path) -> std::io::Result<()> {
+    let mut head = [0; 8];
+    // A file that is too short is none of a library.
+    let _ = File::open(path)?.read_exact_at(&mut head, 0);
+    if DiskLibrary::of_pool(&head).is_some_and(DiskLibrary::has_directory) {
+        std::fs::remove_dir_all(directory_of(path))?;
+    }
+    std::fs::remove_file(path)
 }
 
 /// Name and form of a pool.

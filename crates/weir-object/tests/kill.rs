@@ -35,7 +35,9 @@ const CHILD: &str = "WEIR_OBJECT_KILL_CHILD";
 type Open<S> = fn(&PoolSpec) -> Result<S>;
 
 fn spec(path: &Path, mode: PoolMode) -> PoolSpec {
-    let is_disk = path.extension().is_some_and(|engine| engine == "disk");
+    let engine = path.extension().and_then(|engine| engine.to_str());
+    let library = engine.and_then(library);
+    let is_disk = library.is_some();
     PoolSpec {
         path: Some(path.to_owned()),
         mode,
@@ -47,7 +49,18 @@ fn spec(path: &Path, mode: PoolMode) -> PoolSpec {
         // Files of tests may lie in memory.
         assume_persistent: is_disk,
         sums: ValueSums::Crc32c,
-        ..PoolSpec::anonymous(64 << 20)
+        library: library.unwrap_or_default(),
+        ..PoolSpec::anonymous(256 << 20)
+    }
+}
+
+/// The library of an engine on a disk.
+fn library(engine: &str) -> Option<DiskLibrary> {
+    match engine {
+        "disk" => Some(DiskLibrary::Redb),
+        "fjall" => Some(DiskLibrary::Fjall),
+        "lmdb" => Some(DiskLibrary::Lmdb),
+        _ => None,
     }
 }
 
@@ -89,7 +102,7 @@ fn child_that_is_killed() {
     let mut given = given.splitn(3, '|');
     let [engine, from, path] = [(); 3].map(|()| given.next().unwrap());
     let from = from.parse().unwrap();
-    if engine == "disk" {
+    if library(engine).is_some() {
         work_until_killed(DiskStore::open, Path::new(path), from);
     } else {
         work_until_killed(MemStore::open, Path::new(path), from);
@@ -226,7 +239,11 @@ fn acknowledged_updates_of_mem_survive_kills_and_others_are_whole_or_absent() {
 
 #[test]
 fn acknowledged_updates_of_disk_survive_kills_and_others_are_whole_or_absent() {
-    kill("disk", DiskStore::open, rounds(10, 1_000));
+    for (engine, usual) in [("disk", 10), ("fjall", 5), ("lmdb", 5)] {
+        if library(engine).unwrap().lacks().is_none() {
+            kill(engine, DiskStore::open, rounds(usual, 1_000));
+        }
+    }
 }
 
 fn kill<S: ObjectStore>(engine: &str, open: Open<S>, rounds: u64) {
@@ -275,5 +292,5 @@ fn kill<S: ObjectStore>(engine: &str, open: Open<S>, rounds: u64) {
         }
     }
     assert!(acknowledged.len() > 100);
-    std::fs::remove_file(&path).unwrap();
+    remove_pool(&path).unwrap();
 }

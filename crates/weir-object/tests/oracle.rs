@@ -137,13 +137,23 @@ fn random_operations_on_mem_give_what_the_model_gives() {
 
 #[test]
 fn random_operations_on_disk_give_what_the_model_gives() {
-    for (seed, sums, group_commit) in [(4, ValueSums::Crc32c, false), (5, ValueSums::Xxh3, true)] {
+    let cases = [
+        (4, ValueSums::Crc32c, false, DiskLibrary::Redb),
+        (5, ValueSums::Xxh3, true, DiskLibrary::Redb),
+        (8, ValueSums::Crc32c, false, DiskLibrary::Fjall),
+        (9, ValueSums::Crc32c, true, DiskLibrary::Fjall),
+        (10, ValueSums::Crc32c, false, DiskLibrary::Lmdb),
+        (11, ValueSums::Crc32c, true, DiskLibrary::Lmdb),
+    ];
+    let there = |case: &(_, _, _, DiskLibrary)| case.3.lacks().is_none();
+    for (seed, sums, group_commit, library) in cases.into_iter().filter(there) {
         let spec = PoolSpec {
             durability: Durability::Power,
             // Files of tests lie in memory, where commits are quick.
             assume_persistent: true,
             sums,
             group_commit,
+            library,
             ..PoolSpec::anonymous(256 << 20)
         };
         compared(seed, long() * 10_000 / 2, spec, DiskStore::open, one_target);

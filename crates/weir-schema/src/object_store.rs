@@ -195,6 +195,12 @@ pub enum ObjectEngine {
     Mem,
     /// A library of keys and values on a disk.
     Disk,
+    /// The library redb.
+    Redb,
+    /// The library fjall.
+    Fjall,
+    /// The library LMDB.
+    Lmdb,
     /// A server over a network.
     Remote,
     /// A server that stores nothing: the network alone.
@@ -204,14 +210,22 @@ pub enum ObjectEngine {
 }
 
 impl ObjectEngine {
-    /// All, in the order of help texts.
-    pub const ALL: [Self; 5] = [Self::Mem, Self::Disk, Self::Remote, Self::Echo, Self::Daos];
+    /// Stores of this process, in the order of help texts.
+    pub const EMBEDDED: [Self; 5] = [Self::Mem, Self::Disk, Self::Redb, Self::Fjall, Self::Lmdb];
+
+    /// True for a library of keys and values on a disk.
+    pub fn is_on_disk(self) -> bool {
+        matches!(self, Self::Disk | Self::Redb | Self::Fjall | Self::Lmdb)
+    }
 
     /// Its name in plans and on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mem => "mem",
             Self::Disk => "disk",
+            Self::Redb => "redb",
+            Self::Fjall => "fjall",
+            Self::Lmdb => "lmdb",
             Self::Remote => "remote",
             Self::Echo => "echo",
             Self::Daos => "daos",

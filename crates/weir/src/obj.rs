@@ -13,8 +13,8 @@ use weir_doors::Refusal;
 use weir_doors::obj::{Action, PoolCall, PoolTask, ServeSettings, Sums, read};
 use weir_object::mem::{MemStore, PoolFacts, may_be_pool, pool_uuid};
 use weir_object::{
-    ContainerMode, DamagedValue, Durability, Epoch, EpochRange, FreedVersions, ObjectCode,
-    ObjectStore as _, PoolMode, PoolSpec, StoreUuid, ValueSums, uuid_of, uuid_text,
+    ContainerMode, DamagedValue, DiskLibrary, Durability, Epoch, EpochRange, FreedVersions,
+    ObjectCode, ObjectStore as _, PoolMode, PoolSpec, StoreUuid, ValueSums, uuid_of, uuid_text,
 };
 use weir_schema::ObjectDurability;
 use weir_sys::token;
@@ -193,7 +193,12 @@ impl Pool {
         if metadata.len() == 0 {
             return Err(unusable(path, "the file is empty"));
         }
-        if !has_magic(path).map_err(|why| unusable(path, why))? {
+        let head = head(path).map_err(|why| unusable(path, why))?;
+        if DiskLibrary::of_pool(&head).is_some() {
+            let why = "the pool is one of a library on a disk, which checks it itself; obj looks at pools of mem";
+            return Err(unusable(path, why));
+        }
+        if !may_be_pool(&head) {
             return Err(unusable(path, "the file is no pool of weir"));
         }
         let open = |durability| {

@@ -223,7 +223,8 @@ const EMBEDDED: [Flag; 1] = [Flag::with_value(
     OWN,
     "The store: in memory over a file, or a library on a disk",
 )
-.choices(&["mem", "disk"])
+.choices(&["mem", "disk", "redb", "fjall", "lmdb"])
+.long("disk is redb. fjall and lmdb are there where weir was built with them.")
 .default("mem")];
 
 /// Which store the peer over a network has.
@@ -248,7 +249,7 @@ const REACHED: [Flag; 3] = [
         OWN,
         "The store: weir's servers, DAOS, or as -T vos one of this process",
     )
-    .choices(&["remote", "daos", "mem", "disk"]),
+    .choices(&["remote", "daos", "mem", "disk", "redb", "fjall", "lmdb"]),
 ];
 
 /// Flags of weir itself.

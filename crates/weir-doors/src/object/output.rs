@@ -374,7 +374,7 @@ fn table(work: &ObjectWorkload, first: &ObjectRank, ranks: usize, style: Style) 
         constant_akey,
         flat: _,
     } = &work.layout;
-    let is_embedded = matches!(work.engine, ObjectEngine::Mem | ObjectEngine::Disk);
+    let is_embedded = ObjectEngine::EMBEDDED.contains(&work.engine);
     let storage = match (style, work.thread_per_operation) {
         _ if !is_embedded => stack(work),
         (Style::Seed, false) => "VOS (storage only)".to_owned(),

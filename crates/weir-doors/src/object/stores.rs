@@ -18,9 +18,15 @@ use crate::selftest::values::server_uris;
 /// Variable that names servers where no flag does.
 const SERVERS: &str = "WEIR_OBJ_SERVER";
 
+/// The engine that was named, if it is one of this process.
+fn local_engine(given: &Given) -> Option<ObjectEngine> {
+    let is_named = |engine: &ObjectEngine| given.is("engine", engine.name());
+    ObjectEngine::EMBEDDED.into_iter().find(is_named)
+}
+
 /// True if the store is one of this process.
 pub(super) fn is_embedded(given: &Given) -> bool {
-    given.is("type", "vos") || matches!(given.text("engine"), Some("mem" | "disk"))
+    given.is("type", "vos") || local_engine(given).is_some()
 }
 
 /// Tests that can be asked for.
@@ -94,10 +100,7 @@ fn embedded(given: &Given, machine: &dyn Machine, notes: &mut Vec<String>) -> Ob
     let (path, path_end, note) = pool_path(given, machine);
     notes.extend(note);
     ObjectWorkload {
-        engine: match given.text("engine") {
-            Some("disk") => ObjectEngine::Disk,
-            _ => ObjectEngine::Mem,
-        },
+        engine: local_engine(given).unwrap_or_default(),
         path,
         path_end,
         ..ObjectWorkload::default()

@@ -2,8 +2,6 @@
 //!
 //! In: calls. Out: what the library holds, or an error. Not here: how a commit or its failure goes (`disk`).
 
-use std::fs::File;
-
 use super::{DiskStore, GONE, guarded, keys};
 use crate::array::Pass;
 use crate::prelude::*;
@@ -143,14 +141,13 @@ impl ObjectStore for DiskStore {
 
     fn collect(&mut self) -> Result<u64> {
         self.write_through(|_| Ok(()))?;
-        let len = |file: &File| file.metadata().map_or(0, |metadata| metadata.len());
-        let before = len(&self.file);
+        let before = self.used();
         let library = self.library()?;
         if let Err(why) = guarded(|| library.compact()) {
             self.fall(why.clone());
             return Err(why);
         }
-        Ok(before.saturating_sub(len(&self.file)))
+        Ok(before.saturating_sub(self.used()))
     }
 
     fn scrub(&mut self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
@@ -158,7 +155,7 @@ impl ObjectStore for DiskStore {
     }
 
     fn stats(&self) -> StoreStats {
-        let used = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let used = self.used();
         // Of a pool that cannot be read nothing is counted.
         let library = self.library.as_ref();
         let counted = library.and_then(|library| guarded(|| library.count()).ok());

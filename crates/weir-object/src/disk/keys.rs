@@ -19,6 +19,8 @@ pub(super) const EXTENT: u8 = 2;
 const OBJECT: usize = 20;
 /// Container of the pool's own entries: containers, snapshots, whether anything is punched whole.
 const POOL: u32 = u32::MAX;
+/// Bytes of a version behind the keys of the user.
+pub(super) const VERSION: usize = 17;
 /// Bytes of a sum before a value.
 pub(super) const SUM: usize = 4;
 
@@ -96,7 +98,7 @@ impl Place {
 
     /// Key of a version.
     pub(super) fn version(&self, kind: u8, start: u64, epoch: u64) -> Vec<u8> {
-        let mut key = Vec::with_capacity(self.key.len() + 17);
+        let mut key = Vec::with_capacity(self.key.len() + VERSION);
         key.extend_from_slice(&self.key);
         key.push(kind);
         key.extend(start.to_be_bytes());

@@ -16,18 +16,22 @@ mod read;
 mod write;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use crate::prelude::*;
 use crate::superblock::{BLOCK, PoolLock, Superblock, folder_of, io_error, length_of, on_file};
 use library::{HEAD, Library, PoolFile, View, is_of_file};
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 
-const MAGIC: [u8; 8] = *b"weirdisk";
-/// Least bytes of a pool: what the library makes of an empty one.
-const LEAST: u64 = 4 << 20;
+/// Least bytes of a pool: what the library makes of an empty one, or writes twice before it frees a byte.
+const fn least(library: DiskLibrary) -> u64 {
+    match library {
+        DiskLibrary::Redb | DiskLibrary::Lmdb => 4 << 20,
+        DiskLibrary::Fjall => 256 << 20,
+    }
+}
 
 /// Updates that wait for one commit.
 #[derive(Debug, Default)]
@@ -38,12 +42,15 @@ struct Group {
     ended: Vec<Completion>,
 }
 
-/// The engine over redb.
+/// The engine over a library.
 #[derive(Debug)]
 pub struct DiskStore {
     /// Gone if the pool could not be opened again behind a failure.
     library: Option<Library>,
     file: PoolLock,
+    which: DiskLibrary,
+    /// Of libraries that have one.
+    directory: PathBuf,
     head: Superblock,
     containers: Vec<Container>,
     group: Option<Group>,
@@ -52,17 +59,18 @@ pub struct DiskStore {
     recovery_ns: u64,
 }
 
-/// Bytes of a pool that values of one size take: the library's pages are powers of two, and leaves of
-/// small values may be half full.
-pub fn footprint(values: u64, size: u64, key_bytes: u64) -> u64 {
+/// Bytes of a pool that values of one size take. Pages of redb are powers of two, those of LMDB 4 KiB, and
+/// leaves of small values may be half full; fjall has journals beside its files.
+pub fn footprint(library: DiskLibrary, values: u64, size: u64, key_bytes: u64) -> u64 {
     let entry = size.saturating_add(key_bytes + 48);
-    let each = if entry > 2048 {
-        entry.checked_next_power_of_two().unwrap_or(u64::MAX)
-    } else {
-        entry * 2
+    let each = match library {
+        DiskLibrary::Fjall => entry,
+        _ if entry <= 2048 => entry * 2,
+        DiskLibrary::Redb => entry.checked_next_power_of_two().unwrap_or(u64::MAX),
+        DiskLibrary::Lmdb => entry.checked_next_multiple_of(4096).unwrap_or(u64::MAX),
     };
     let all = values.saturating_mul(each);
-    all.saturating_add(all / 8).saturating_add(LEAST)
+    all.saturating_add(all / 8).saturating_add(least(library))
 }
 
 /// Flushes the directory of a new file: the file lasts once its name does.
@@ -70,11 +78,55 @@ fn make_last(path: &Path) -> std::io::Result<()> {
     File::open(folder_of(path))?.sync_all()
 }
 
+/// Bytes of all files below a directory; 0 of what cannot be read.
+fn bytes_below(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(facts) if facts.is_dir() => bytes_below(&entry.path()),
+        // Journals are longer than what is in them.
+        facts => facts.map_or(0, |facts| facts.blocks() * 512),
+    });
+    sizes.sum()
+}
+
 /// Carries a call of the library out, which may panic where a file is damaged.
 fn guarded<T>(call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|_| {
         ObjectCode::Io.fail("the pool's file is damaged: its library cannot read it")
     })
+}
+
+/// The superblock of a new pool, which is written; else the one that is there.
+fn head(file: &PoolLock, path: &Path, spec: &PoolSpec) -> Result<Superblock> {
+    let io = |what, error: &std::io::Error| io_error(what, path, error);
+    if spec.mode == PoolMode::Create {
+        let least = least(spec.library);
+        refuse!(spec.bytes < least => NoSpace, format!(
+            "the pool is smaller than its own records; give {} MiB or more", least >> 20));
+        let head = Superblock {
+            magic: spec.library.magic(),
+            uuid: spec.uuid.unwrap_or_default(),
+            len: spec.bytes,
+            generation: 0,
+            words: [0; 3],
+            // A library that returns other bytes is to be noticed.
+            sums: match spec.sums {
+                ValueSums::None => ValueSums::Crc32c,
+                sums => sums,
+            },
+        };
+        let written = file.write_all_at(&head.encode(), 0);
+        written
+            .and_then(|()| file.sync_all())
+            .map_err(|e| io("write", &e))?;
+        Ok(head)
+    } else {
+        let mut block = [0; BLOCK];
+        refuse!(length_of(file, path)? < HEAD => Io, "the pool's file was cut short");
+        file.read_exact_at(&mut block, 0)
+            .map_err(|e| io("read", &e))?;
+        Superblock::read([&block[..]], spec.library.magic(), spec.uuid)
+    }
 }
 
 impl DiskStore {
@@ -102,53 +154,59 @@ impl DiskStore {
             let why = "this file system is in memory and loses all with power; give a directory on a disk";
             return ObjectCode::NoSys.fail(why);
         }
-        let head = if spec.mode == PoolMode::Create {
-            refuse!(spec.bytes < LEAST => NoSpace,
-                "the pool is smaller than its own records; give 4 MiB or more");
-            let head = Superblock {
-                magic: MAGIC,
-                uuid: spec.uuid.unwrap_or_default(),
-                len: spec.bytes,
-                generation: 0,
-                words: [0; 3],
-                // A library that returns other bytes is to be noticed.
-                sums: match spec.sums {
-                    ValueSums::None => ValueSums::Crc32c,
-                    sums => sums,
-                },
-            };
-            file.write_all_at(&head.encode(), 0)
-                .map_err(|e| io("write", &e))?;
-            head
-        } else {
-            let mut block = [0; BLOCK];
-            refuse!(length_of(&file, path)? < HEAD => Io, "the pool's file was cut short");
-            file.read_exact_at(&mut block, 0)
-                .map_err(|e| io("read", &e))?;
-            Superblock::read([&block[..]], MAGIC, spec.uuid)?
-        };
+        let head = head(&file, path, spec)?;
+        let directory = directory_of(path);
+        let makes = spec.library.has_directory() && spec.mode == PoolMode::Create;
+        if makes {
+            fs::create_dir(&directory).map_err(|e| io_error("make", &directory, &e))?;
+        }
         let mut store = Self {
             library: None,
             file,
+            which: spec.library,
+            directory,
             head,
             containers: Vec::new(),
             group: spec.group_commit.then(Group::default),
             failure: None,
             recovery_ns: 0,
         };
-        store.library = Some(store.open_library()?);
-        store.containers = store.read(containers)?;
-        if spec.mode == PoolMode::Create {
-            make_last(path).map_err(|e| io("make last", &e))?;
+        let opened = store.open_library().and_then(|library| {
+            store.library = Some(library);
+            store.containers = store.read(containers)?;
+            if spec.mode == PoolMode::Create {
+                make_last(path).map_err(|e| io("make last", &e))?;
+            }
+            Ok(())
+        });
+        match opened {
+            Ok(()) => Ok(store),
+            Err(why) => {
+                let directory = store.directory.clone();
+                drop(store);
+                if makes {
+                    // This call's own: it was not there before.
+                    let _ = fs::remove_dir_all(directory);
+                }
+                Err(why)
+            }
         }
-        Ok(store)
+    }
+
+    /// Bytes that the pool has on the disk.
+    fn used(&self) -> u64 {
+        match self.which {
+            DiskLibrary::Redb => self.file.metadata().map_or(0, |facts| facts.blocks() * 512),
+            DiskLibrary::Fjall | DiskLibrary::Lmdb => bytes_below(&self.directory),
+        }
     }
 
     fn open_library(&self) -> Result<Library> {
         let file = self.file.try_clone();
         let file = file.map_err(|e| ObjectCode::Io.error(e.to_string()))?;
         let limit = self.head.len;
-        guarded(|| Library::open(PoolFile { file, limit }, self.head.sums))
+        let file = PoolFile { file, limit };
+        guarded(|| Library::open(self.which, file, &self.directory, self.head.sums))
     }
 
     fn library(&mut self) -> Result<&mut Library> {
@@ -214,10 +272,9 @@ impl DiskStore {
     /// Commits what waits.
     fn settle(&mut self) -> Result<()> {
         let library = self.library()?;
-        if !library.is_pending() {
-            return Ok(());
-        }
-        if let Err(why) = guarded(|| library.commit()) {
+        if library.is_pending()
+            && let Err(why) = guarded(|| library.commit())
+        {
             self.fall(why.clone());
             return Err(why);
         }

@@ -50,9 +50,10 @@ impl View<'_> {
         if !self.is_punched {
             return Ok(Vec::new());
         }
-        let entries = self.range(&keys::punch(prefix, u64::MAX), &keys::first_below(prefix))?;
+        let entries =
+            self.range_back(&keys::punch(prefix, u64::MAX), &keys::first_below(prefix))?;
         let epoch = |entry: Result<Entry<'_>>| Ok(keys::epoch_of(entry?.0.value()));
-        entries.rev().map(epoch).collect()
+        entries.map(epoch).collect()
     }
 
     fn trim(&mut self, at: &[u8], mut epochs: Vec<u64>, pass: &mut Pass, least: u64) -> Result<()> {
@@ -96,7 +97,7 @@ impl View<'_> {
     /// Compares every entry of a value with its sum; their number.
     pub(super) fn scrub(&self, visit: &mut dyn FnMut(&DamagedValue)) -> Result<u64> {
         let mut checked = 0;
-        for entry in self.range(&[], &[u8::MAX; 4])? {
+        for entry in self.range(&[0], &[u8::MAX; 4])? {
             let (key, value) = entry?;
             let (key, value) = (key.value(), value.value());
             let Some((place, is_version)) = Place::of(key) else {
@@ -126,7 +127,7 @@ impl View<'_> {
     pub(super) fn count(&self) -> Result<StoreStats> {
         let mut stats = StoreStats::default();
         let (mut object, mut akey) = (Vec::new(), Vec::new());
-        for entry in self.range(&[], &[u8::MAX; 4])? {
+        for entry in self.range(&[0], &[u8::MAX; 4])? {
             let (key, value) = entry?;
             let (key, value) = (key.value(), value.value());
             let Some((place, true)) = Place::of(key) else {

@@ -26,6 +26,7 @@ impl View<'_> {
         let mut rest = data;
         for iod in iods {
             place = place.with_akey(key.object, iod.akey);
+            self.takes(&place)?;
             let holds = self.holds(&place)?;
             self.check_form(&place, holds, iod)?;
             let mut longest = 0;
@@ -107,6 +108,7 @@ impl View<'_> {
             (Some(dkey), None) => Place::dkey(container, object, dkey),
             (Some(dkey), Some(akey)) => Place::akey(container, object, dkey, akey),
         };
+        self.takes(&place)?;
         if conditions.has(Conditions::PUNCH) {
             let exists = match scope {
                 PunchScope::Object => self.object_exists(&place, epoch.0)?,

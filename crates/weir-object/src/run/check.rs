@@ -38,8 +38,10 @@ fn wrong_of_engine(work: &ObjectWorkload) -> Vec<String> {
             (work.in_flight > 1) => "mem completes each operation at once; leave the number in flight out";
         },
         ObjectEngine::Remote | ObjectEngine::Echo => wrong_with_servers(work),
-        ObjectEngine::Disk => wrong_with_disk(work),
         ObjectEngine::Daos => wrong_with_daos(work),
+        ObjectEngine::Disk | ObjectEngine::Redb | ObjectEngine::Fjall | ObjectEngine::Lmdb => {
+            wrong_with_disk(work)
+        }
     }
 }
 
@@ -64,7 +66,7 @@ pub(super) fn wrong(work: &ObjectWorkload) -> Vec<String> {
         ))
     };
     let (needed, pool) = (weir_units::Bytes(planned_bytes(work)), work.pool_bytes);
-    let has_file = [ObjectEngine::Mem, ObjectEngine::Disk].contains(&work.engine);
+    let has_file = work.engine == ObjectEngine::Mem || work.engine.is_on_disk();
     let code = code_of(ObjectCode::NoSpace);
     let mut wrong = wrong_of_engine(work);
     wrong.extend(names.into_iter().filter_map(wrong_uuid));
@@ -103,7 +105,7 @@ pub(super) fn is_on_servers(work: &ObjectWorkload) -> bool {
 
 /// True if operations have their ends later: those of servers, updates that share a commit, events of DAOS.
 pub(super) fn waits(work: &ObjectWorkload) -> bool {
-    let shares = [ObjectEngine::Disk, ObjectEngine::Daos].contains(&work.engine);
+    let shares = work.engine == ObjectEngine::Daos || work.engine.is_on_disk();
     is_on_servers(work) || shares && work.in_flight > 1
 }
 

@@ -47,7 +47,7 @@ use crate::remote::{Dial, RemoteSetup, RemoteStore};
 use check::{no_directory, waits, wrong};
 use load::{Calls, Places, StoreWork, Walk};
 use mix::{Mixer, keys_before, starts};
-use session::{OpenStore, Session, code_of, random_uuid};
+use session::{OpenStore, Session, code_of, library_of, random_uuid};
 pub use session::{uuid_of, uuid_text};
 
 /// Longest time in which the first rank gets what the others did.
@@ -85,8 +85,13 @@ impl<D: Dial> Runner for ObjectRunner<D> {
         let wrong = wrong(work).into_iter();
         let mut wrong: Vec<Failure> = wrong.map(|why| Failure::new("plan", why)).collect();
         wrong.extend(no_directory(work, context.directory));
-        if work.engine == ObjectEngine::Daos && wrong.is_empty() {
-            wrong.extend(daos::lacks().map(|why| Failure::new("missing", why)));
+        if wrong.is_empty() {
+            let lacks = match library_of(work.engine) {
+                Some(library) => library.lacks().map(str::to_owned),
+                None if work.engine == ObjectEngine::Daos => daos::lacks(),
+                None => None,
+            };
+            wrong.extend(lacks.map(|why| Failure::new("missing", why)));
         }
         wrong
     }
@@ -117,7 +122,9 @@ impl<D: Dial> RankJob for StoreJob<D> {
     fn work(&self, control: &RankControl<'_>) -> RankOutcome {
         match self.work.engine {
             ObjectEngine::Mem => self.on(control, None, &mut |spec| boxed(MemStore::open(spec))),
-            ObjectEngine::Disk => self.on(control, None, &mut |spec| boxed(DiskStore::open(spec))),
+            ObjectEngine::Disk | ObjectEngine::Redb | ObjectEngine::Fjall | ObjectEngine::Lmdb => {
+                self.on(control, None, &mut |spec| boxed(DiskStore::open(spec)))
+            }
             ObjectEngine::Remote | ObjectEngine::Echo => self.on_servers(control),
             ObjectEngine::Daos => self.on(control, None, &mut |_| {
                 boxed(DaosStore::open(&DaosPool::of(&self.work)))

@@ -60,15 +60,25 @@ pub(super) fn failed(error: &ObjectError) -> Failure {
     Failure::new("object", error.to_string())
 }
 
+/// The library of an engine on a disk.
+pub(super) fn library_of(engine: ObjectEngine) -> Option<DiskLibrary> {
+    match engine {
+        ObjectEngine::Disk | ObjectEngine::Redb => Some(DiskLibrary::Redb),
+        ObjectEngine::Fjall => Some(DiskLibrary::Fjall),
+        ObjectEngine::Lmdb => Some(DiskLibrary::Lmdb),
+        _ => None,
+    }
+}
+
 /// Bytes of the pool that all updates of the tests take.
 pub(super) fn planned_bytes(work: &ObjectWorkload) -> u64 {
     let tests = work.tests.iter();
     let bytes = tests.filter(|test| test.action == ObjectAction::Update);
     let bytes = bytes.map(|test| {
         let values = work.planned_operations(test).unwrap_or(u64::MAX);
-        match work.engine {
-            ObjectEngine::Disk => disk::footprint(values, test.size.0, KEY_BYTES),
-            _ => mem::footprint(values, test.size.0, KEY_BYTES),
+        match library_of(work.engine) {
+            Some(library) => disk::footprint(library, values, test.size.0, KEY_BYTES),
+            None => mem::footprint(values, test.size.0, KEY_BYTES),
         }
     });
     bytes.fold(0, u64::saturating_add)
@@ -134,6 +144,7 @@ fn pool_spec(work: &ObjectWorkload, directory: &Path, rank: u32) -> Result<PoolS
             ObjectPrefault::None => Prefault::None,
         },
         group_commit: work.in_flight > 1,
+        library: library_of(work.engine).unwrap_or_default(),
         ..PoolSpec::anonymous(work.pool_bytes.0)
     })
 }
@@ -206,7 +217,7 @@ impl Session {
         let mut opened = open(&mut spec);
         let chosen = work.durability.is_some();
         if !chosen
-            && work.engine != ObjectEngine::Disk
+            && !work.engine.is_on_disk()
             && matches!(&opened, Err(why) if why.code == ObjectCode::NoSys)
         {
             // No DAX: the best that the place has.
@@ -227,7 +238,7 @@ impl Session {
         let uuid = named.or(shared).map_or_else(random_uuid, Ok)?;
         let container = store.container(uuid, mode).map_err(|why| {
             // The reason is told; the file is this run's own.
-            let _ = made.as_ref().map(std::fs::remove_file);
+            let _ = made.as_deref().map(remove_pool);
             failed(why)
         })?;
         let mut described = ObjectRank {
@@ -341,12 +352,15 @@ impl Session {
         }
         let closed = match &self.made {
             // Nothing is left for a next run in a file that goes.
-            Some(_) => emptied.map(drop),
+            Some(_) => {
+                drop(self.store);
+                emptied.map(drop)
+            }
             None => emptied.and(self.store.close()),
         };
         let closed = closed.map_err(|why| failed(&why));
         if let Some(file) = self.made {
-            std::fs::remove_file(&file).map_err(|why| {
+            remove_pool(&file).map_err(|why| {
                 let text = format!("{}: {why}", file.display());
                 failure("object", why.raw_os_error(), text)
             })?;
