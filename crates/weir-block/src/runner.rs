@@ -22,7 +22,7 @@ use crate::buffer_total;
 use crate::engine::dma_emu::EmulatedCards;
 use crate::engine::kernel::{self, KernelSessions};
 use crate::engine::net;
-use crate::engine::{self, EngineEntry, Opens};
+use crate::engine::{self, COMMANDS, EngineEntry, Opens};
 use crate::memory;
 use crate::plan_settings::senseless_settings;
 use crate::prepared::PreparedBlockJob;
@@ -30,8 +30,7 @@ use crate::rank_part;
 use crate::recorded::{ReplayedJob, replayed_job};
 use crate::source;
 use crate::target::{
-    FileLayout, MadeFiles, Site, SiteKind, Sites, look, may_create, names, needs_write_access,
-    survey, writes,
+    FileLayout, MadeFiles, Site, Sites, look, may_create, names, needs_write_access, survey, writes,
 };
 use crate::thread_placement;
 use crate::verify;
@@ -163,7 +162,8 @@ fn check_words(
             "it writes, discards, makes or removes, and nothing may be written",
         ));
     }
-    if job.engine.flag("polled", false) && !targets.open.direct {
+    let is_cached = !targets.open.direct && job.engine.name != COMMANDS;
+    if job.engine.flag("polled", false) && is_cached {
         failures.push(plan_failure(
             "polled I/O passes the page cache by and needs direct I/O",
         ));
@@ -334,7 +334,7 @@ impl Block {
         site: &Site,
         run: Option<&Plan>,
     ) -> Result<(), Failure> {
-        let is_device = matches!(site.kind, Some(SiteKind::Block | SiteKind::Character));
+        let is_device = !site.is_file();
         if !is_device || !writes(workload) {
             return Ok(());
         }

@@ -136,6 +136,11 @@ pub trait Machine {
         None
     }
 
+    /// Temperature of an NVMe drive and its own counts, by the path of a namespace.
+    fn drive_health(&self, _node: &str) -> Option<String> {
+        None
+    }
+
     /// NVMe namespaces on the kernel's driver, by address.
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {
         Vec::new()

@@ -22,7 +22,6 @@ use crate::{CompileRequest, Context, Dialect};
 /// Engines of fio that no build of weir has, and what comes nearest.
 const OTHER_ENGINES: &[(&str, &str)] = &[
     ("sg", "psync"),
-    ("io_uring_cmd", "io_uring"),
     ("netsplice", "net"),
     ("rdma", "net"),
     ("nbd", ""),

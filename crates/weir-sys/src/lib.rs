@@ -30,6 +30,7 @@ pub mod local_time;
 pub mod memory;
 pub mod mempolicy;
 pub mod mounts;
+pub mod nvme;
 pub mod pin;
 pub mod priority;
 pub mod ring;

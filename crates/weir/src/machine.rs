@@ -200,6 +200,10 @@ impl Machine for ThisMachine {
         weir_sys::topology::Topology::of_this_machine().node_of(cpu)
     }
 
+    fn drive_health(&self, node: &str) -> Option<String> {
+        nvme::health(node)
+    }
+
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {
         nvme::namespaces()
     }

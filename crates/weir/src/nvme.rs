@@ -8,6 +8,7 @@ use weir_doors::nvme::NvmeNamespace;
 use weir_sys::Tree;
 use weir_sys::device::{NvmeFacts, PcieLink, nvme_namespaces};
 use weir_sys::guard::{Overrides, check_write};
+use weir_sys::nvme::DriveHealth;
 
 /// All of them.
 pub(crate) fn namespaces() -> Vec<NvmeNamespace> {
@@ -42,6 +43,17 @@ fn namespace(
         in_use: use_of.err().map(|why| why.to_string()),
         node,
     }
+}
+
+/// Temperature of a drive, and the commands that it has completed; only root may ask.
+pub(crate) fn health(node: &str) -> Option<String> {
+    let drive = DriveHealth::ask(std::fs::File::open(node).ok()?).ok()?;
+    let DriveHealth {
+        celsius,
+        reads,
+        writes,
+    } = drive;
+    Some(format!("{celsius} °C, {reads} reads, {writes} writes"))
 }
 
 /// The link that a drive could have, where that is more than it has.

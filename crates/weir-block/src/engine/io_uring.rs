@@ -9,6 +9,7 @@
     reason = "registered memory, and entries that name memory by address"
 )]
 
+pub(super) mod command;
 mod entry;
 mod rings;
 
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::op::{BlockOp, Verb};
 use entry::EntryShape;
-use rings::{EntryHead, Rings};
+use rings::{EntryHead, RingEntry, RingEvent, Rings};
 
 pub(super) const ENTRY: EngineEntry = EngineEntry {
     info: EngineInfo {
@@ -106,7 +107,7 @@ const MOST_BUFFERS: u32 = 16_384;
 const POLL_THREAD_IDLE_MS: u32 = 1_000;
 
 fn availability() -> Availability {
-    let Err(errno) = Rings::new(1, io_uring_params::default()) else {
+    let Err(errno) = Rings::<RingEntry, RingEvent>::new(1, io_uring_params::default()) else {
         return Availability::Ready;
     };
     let switch = "sysctl kernel.io_uring_disabled=0";
@@ -170,10 +171,14 @@ impl std::fmt::Debug for Ring {
 /// Completions wait until the thread enters the kernel anyway, instead of interrupting it. Where
 /// operations are handed over one by one, this takes fewer calls than deferring completions until
 /// they are asked for: each hand-over posts those that are over.
-fn build(choice: &EngineChoice, entries: u32) -> Result<Rings, Errno> {
+fn build<E, V: Copy>(
+    choice: &EngineChoice,
+    entries: u32,
+    sizes: IoringSetupFlags,
+) -> Result<Rings<E, V>, Errno> {
     let has_poll_thread = choice.flag("kernel_poll_thread", false);
     let mut plain = io_uring_params::default();
-    plain.flags = IoringSetupFlags::CLAMP;
+    plain.flags = IoringSetupFlags::CLAMP | sizes;
     if choice.flag("polled", false) {
         plain.flags |= IoringSetupFlags::IOPOLL;
     }
@@ -203,8 +208,8 @@ fn build(choice: &EngineChoice, entries: u32) -> Result<Rings, Errno> {
 }
 
 /// Registers what can be registered; what is refused is noted and done without.
-fn register(
-    rings: &Rings,
+fn register<E, V: Copy>(
+    rings: &Rings<E, V>,
     choice: &EngineChoice,
     targets: &[OpenTarget],
     memory: SlotMemory,
@@ -292,7 +297,7 @@ impl Ring {
 pub(super) fn submits_all() -> bool {
     let mut params = io_uring_params::default();
     params.flags = IoringSetupFlags::SUBMIT_ALL;
-    Rings::new(1, params).is_ok()
+    Rings::<RingEntry, RingEvent>::new(1, params).is_ok()
 }
 
 impl Engine for Ring {
@@ -314,7 +319,7 @@ impl Engine for Ring {
             return Err(Refused::error(&Errno::INVAL.into(), &reason));
         }
         let entries = depth.clamp(1, MOST_ENTRIES);
-        let mut rings = build(&choice, entries).map_err(|e| {
+        let mut rings = build(&choice, entries, IoringSetupFlags::empty()).map_err(|e| {
             Refused::error(&e.into(), &format!("cannot set a ring of {entries} up"))
         })?;
         let (fixed_buffers, fixed_files) = register(&rings, &choice, &targets, memory, &warnings);

@@ -43,6 +43,7 @@ use crate::source::{
 };
 
 pub(crate) use calls::{drop_device_cache, set_lifetime, sync_all};
+pub(crate) use io_uring::command::NAME as COMMANDS;
 pub(crate) use mmap::Mappings;
 
 /// Every engine: one line each.
@@ -54,6 +55,7 @@ const REGISTRY: &[&EngineEntry] = &[
     &pvsync::ENTRY,
     &pvsync2::ENTRY,
     &io_uring::ENTRY,
+    &io_uring::command::ENTRY,
     &kernel::ENTRY,
     &libaio::ENTRY,
     &posixaio::ENTRY,

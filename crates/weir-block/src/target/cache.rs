@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{Advice, fadvise};
 use weir_schema::BlockWorkload;
 
-use super::{Site, SiteKind, SitePart};
+use super::{Site, SitePart};
 use crate::engine::{Mappings, OpenTarget, drop_device_cache};
 use crate::source::BetweenPasses;
 
@@ -35,7 +35,7 @@ pub(crate) fn between_passes(
     // without opening only what a buffered job has left behind.
     let drops = mode.drop_cache && !mode.read_first && !(mode.direct && endless);
     let of_part = |(part, target): (&SitePart, &OpenTarget)| {
-        (sites[part.site].kind != Some(SiteKind::Character)).then(|| target.again())
+        (!sites[part.site].has_no_cache()).then(|| target.again())
     };
     let mut kept: Vec<Option<OpenTarget>> = Vec::new();
     if drops {

@@ -75,6 +75,10 @@ fn open(
 ) -> Result<OwnedFd, Failure> {
     let mut flags = flags(workload, opens);
     flags.set(OFlags::CREATE, creates);
+    if site.kind == Some(SiteKind::Namespace) {
+        // Commands are direct, and the file of a character device does not know the word.
+        flags -= OFlags::DIRECT;
+    }
     let path = &site.named.path;
     let mode = Mode::from_raw_mode(0o644);
     rustix::fs::open(path, flags, mode).map_err(|errno| {
@@ -143,7 +147,7 @@ pub(crate) fn warm(
     let mode = workload.targets.open;
     for (part, target) in parts.iter().zip(targets) {
         let site = &sites[part.site];
-        if site.kind == Some(SiteKind::Character) {
+        if site.has_no_cache() {
             continue;
         }
         if mode.read_first {

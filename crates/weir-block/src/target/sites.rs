@@ -13,7 +13,7 @@ use weir_run::generate::rng::Rng;
 use weir_run::{JobContext, failure};
 use weir_schema::{Announcement, BlockWorkload, Failure, FileNames, Kind, VerifyMethod};
 use weir_sys::Tree;
-use weir_sys::device::block_facts;
+use weir_sys::device::{block_facts, generic_namespace};
 use weir_sys::mounts::DevId;
 use weir_units::Bytes;
 
@@ -28,6 +28,8 @@ use crate::source::Extent;
 pub(crate) enum SiteKind {
     File,
     Block,
+    /// A namespace that takes NVMe commands, and neither reads nor writes.
+    Namespace,
     Character,
 }
 
@@ -50,6 +52,11 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, None | Some(SiteKind::File))
+    }
+
+    /// True for what is no file and no disk to the page cache.
+    pub(crate) fn has_no_cache(&self) -> bool {
+        matches!(self.kind, Some(SiteKind::Namespace | SiteKind::Character))
     }
 
     /// A failure about this target.
@@ -133,7 +140,15 @@ pub(crate) fn look(named: NamedTarget) -> Result<Site, Failure> {
     site.length = match kind {
         SiteKind::File => u64::try_from(stat.st_size).unwrap_or(0),
         SiteKind::Block => capacity(&site, stat.st_rdev)?,
-        SiteKind::Character => 0,
+        SiteKind::Namespace | SiteKind::Character => {
+            let namespace = generic_namespace(&Tree::real(), DevId::from_raw(stat.st_rdev));
+            if let Some(size) = namespace.and_then(|facts| facts.size) {
+                site.kind = Some(SiteKind::Namespace);
+                size.0
+            } else {
+                0
+            }
+        }
     };
     Ok(site)
 }
@@ -304,7 +319,7 @@ impl Sites {
         let ground = match site.kind {
             _ if !moves_data => Ground::Nothing,
             None | Some(SiteKind::File) => Ground::File { length, grows },
-            Some(SiteKind::Block) => Ground::Device { size: length },
+            Some(SiteKind::Block | SiteKind::Namespace) => Ground::Device { size: length },
             Some(SiteKind::Character) => Ground::Endless,
         };
         let misplaced =

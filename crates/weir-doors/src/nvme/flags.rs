@@ -180,8 +180,8 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("help", OUTPUT, "Print this page").letter('h'),
     Flag::switch("help-full", OUTPUT, "Print this page").letter('v'),
     Flag::switch("list", OWN, "List the NVMe namespaces of this machine, and what uses them"),
-    Flag::with_value("engine", "NAME", OWN, "What carries the I/Os out; auto: uring")
-        .choices(&["auto", "uring", "libaio", "psync"])
+    Flag::with_value("engine", "NAME", OWN, "What carries the I/Os out; auto: uring; uring-cmd: NVMe commands past the block layer")
+        .choices(&["auto", "uring", "uring-cmd", "libaio", "psync"])
         .default("auto"),
     Flag::switch("polled", OWN, "The drive is polled (io_uring's IOPOLL)"),
     Flag::with_value("seq-layout", "LAYOUT", OWN, "Sequential: each core has a part of the target, or all of it as the peer's")

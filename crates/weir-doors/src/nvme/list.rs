@@ -5,8 +5,9 @@
 use weir_units::Bytes;
 
 use super::targets::NvmeNamespace;
+use crate::machine::Machine;
 
-const HEAD: [&str; 9] = [
+const HEAD: [&str; 10] = [
     "address",
     "device",
     "model",
@@ -15,16 +16,21 @@ const HEAD: [&str; 9] = [
     "sector",
     "memory node",
     "link",
+    "health",
     "in use",
 ];
 
 /// The table; a sentence where there is no namespace.
-pub(super) fn text(all: &[NvmeNamespace]) -> String {
+pub(super) fn text(machine: &dyn Machine) -> String {
+    let all = machine.nvme_namespaces();
     if all.is_empty() {
         return "no NVMe drive is on the kernel's driver here\n".to_owned();
     }
     let mut rows = vec![HEAD.map(str::to_owned)];
-    rows.extend(all.iter().map(row));
+    let rows_of = all
+        .iter()
+        .map(|one| row(one, machine.drive_health(&one.node)));
+    rows.extend(rows_of);
     let widths: Vec<usize> = (0..HEAD.len())
         .map(|at| {
             rows.iter()
@@ -44,7 +50,7 @@ pub(super) fn text(all: &[NvmeNamespace]) -> String {
     out
 }
 
-fn row(one: &NvmeNamespace) -> [String; 9] {
+fn row(one: &NvmeNamespace, health: Option<String>) -> [String; 10] {
     let link = match (&one.link, &one.best_link) {
         (Some(link), Some(best)) => format!("{link} (below {best})"),
         (link, _) => link.clone().unwrap_or_else(|| "-".to_owned()),
@@ -61,6 +67,7 @@ fn row(one: &NvmeNamespace) -> [String; 9] {
         one.memory_node
             .map_or_else(|| "-".to_owned(), |node| node.to_string()),
         link,
+        health.unwrap_or_else(|| "-".to_owned()),
         one.in_use.as_deref().map_or_else(|| "no".to_owned(), clean),
     ]
 }

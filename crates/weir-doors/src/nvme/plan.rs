@@ -33,7 +33,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     }
     if given.has("list") {
         given.refuse_beside("--list", &["list"])?;
-        return Ok(Request::print(list::text(&machine.nvme_namespaces())));
+        return Ok(Request::print(list::text(machine)));
     }
     let asked = Asked::read(given)?;
     let mut notes = idle(given);
@@ -119,6 +119,7 @@ impl<'a> Asked<'a> {
             engine: match given.text("engine") {
                 Some("libaio") => "libaio",
                 Some("psync") => "psync",
+                Some("uring-cmd") => "io_uring_cmd",
                 _ => "io_uring",
             },
         };
@@ -137,6 +138,7 @@ impl<'a> Asked<'a> {
             _ => false,
         };
         let is_uring = self.engine == "io_uring";
+        let polls = is_uring || self.engine == "io_uring_cmd";
         let wrong = [
             (
                 self.size > u64::from(u32::MAX) / 2,
@@ -163,8 +165,8 @@ impl<'a> Asked<'a> {
                 "-E (--enable-interrupt) and --polled contradict each other; leave one of them out",
             ),
             (
-                given.has("polled") && !is_uring,
-                "--polled: --engine uring can poll a drive, and no other",
+                given.has("polled") && !polls,
+                "--polled: --engine uring and uring-cmd can poll a drive, and no other",
             ),
             (
                 given.has("enable-uring") && !is_uring,
@@ -248,7 +250,7 @@ impl<'a> Asked<'a> {
         work.region.offset = Some(Size::Bytes(Bytes(first * self.size)));
         work.region.size = Some(Size::Bytes(Bytes((behind - first) * self.size)));
         work.passes.time_based = true;
-        work.targets.files = FileNames::of(&target.path);
+        work.targets.files = FileNames::of(&self.node(target)?);
         work.targets.create.allow = Some(false);
         work.targets.open.direct = target.facts.is_direct;
         work.targets.open.read_only = !self.mix.has(Kind::Write);
@@ -324,6 +326,22 @@ impl<'a> Asked<'a> {
                 ignore_thinktime: false,
             }
         });
+    }
+
+    /// Path of what the engine opens.
+    ///
+    /// # Errors
+    /// The engine sends commands, and the target takes none.
+    fn node(&self, target: &Target) -> Result<String, Refusal> {
+        if self.engine != "io_uring_cmd" {
+            return Ok(target.path.clone());
+        }
+        target.generic_node().ok_or_else(|| {
+            refuse(&format!(
+                "--engine uring-cmd: {} is no NVMe namespace, which alone takes commands\n  help: take --engine uring",
+                target.path
+            ))
+        })
     }
 
     fn engine(&self, target: &Target) -> Result<EngineChoice, Refusal> {

@@ -61,6 +61,16 @@ pub(super) struct Target {
     pub(super) facts: TargetFacts,
 }
 
+impl Target {
+    /// Path of the device that takes commands to the namespace; none of anything else, partitions too.
+    pub(super) fn generic_node(&self) -> Option<String> {
+        let number = self.path.strip_prefix("/dev/nvme")?;
+        let (controller, namespace) = number.split_once('n')?;
+        let are_numbers = [controller, namespace].map(|part| part.parse::<u32>().is_ok());
+        (are_numbers == [true; 2]).then(|| format!("/dev/ng{number}"))
+    }
+}
+
 /// The targets of these arguments.
 ///
 /// # Errors

@@ -172,6 +172,10 @@ fn options_act_on_the_plan() {
     assert_eq!((content.compress_percent, content.dedupe_percent), (40, 20));
     assert_eq!(job("-w read -R").engine.name, "io_uring");
     assert_eq!(job("-w read --engine libaio").engine.name, "libaio");
+    let commands = "-w read --engine uring-cmd --polled -b 0000:01:00.0";
+    assert_eq!(job(commands).engine.name, "io_uring_cmd");
+    let files = work(commands).targets.files;
+    assert_eq!(files, FileNames::of("/dev/ng0n1"));
     assert!(
         job("-w read --polled")
             .engine
@@ -314,7 +318,11 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         ),
         (
             "-q 4 -o 4096 -w read -t 1 --engine uring-cmd a",
-            "auto, uring, libaio, psync",
+            "a is no NVMe namespace",
+        ),
+        (
+            "-q 4 -o 4096 -w read -t 1 --engine spdk a",
+            "auto, uring, uring-cmd, libaio, psync",
         ),
         (
             "-q 4 -o 1000 -w read -t 1 a",

@@ -173,7 +173,13 @@ pub(super) static RECORDS: &[OptionRecord] = &[
         PRIORITIES,
         "High-priority I/O by block size",
     ),
-    foreign("cmd_type", &["io_uring_cmd"]),
+    setting(
+        "cmd_type",
+        "command_type",
+        &["io_uring_cmd"],
+        "Language of the commands",
+    )
+    .default("nvme"),
     foreign("bindname", &["rdma"]),
     foreign("verb", &["rdma"]),
     foreign("readfua", &["sg"]),

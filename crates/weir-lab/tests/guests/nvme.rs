@@ -99,6 +99,53 @@ says "errors occurred$"
 perf 1 -q 1 -o 4096 -w read -t 3600 -d 1000 -Q 2 $BAD
 says "^Message suppressed 1 times: Read completed with error (errno=61)$""#;
 
+/// Commands past the block layer: as many as the drive counts, split where they are longer than one may be; data
+/// that come back as they were written; and what takes no commands.
+const COMMANDS: &str = r#"GENERIC=/dev/ng${FIRST#/dev/nvme}
+# PATTERN: the drive's count of completed commands
+count() {
+	weir nvme-perf --list | sed -n "s/.*$(address $FIRST).* \([0-9]*\) $1.*/\1/p"
+}
+
+# COMMANDS WORD...: reads so many
+reads() {
+	commands=$1
+	shift
+	before=$(count reads)
+	perf 0 -w randread -t 3600 -c 0x1 --engine uring-cmd "$@" $FIRST
+	grown=$(($(count reads) - before))
+	[ $grown -eq "$commands" ] || { cat $SAID; lab_fail "$*: $grown commands"; }
+}
+
+reads 500 -q 8 -o 4096 -d 500
+reads 500 -q 8 -o 4096 -d 500 --polled
+# 127 segments, of which one is kept for a buffer that begins within a page: 504 KiB.
+reads 60 -q 4 -o 1048576 -d 20
+perf 1 -w read -q 1 -o 4096 -t 1 --engine uring-cmd $BAD
+says "$BAD is no NVMe namespace"
+
+ln -sf "$(command -v weir)" /tmp/fio
+# WORD...: a job on the generic device
+job() {
+	/tmp/fio --name=a --filename=$GENERIC --ioengine=io_uring_cmd --cmd_type=nvme --size=8m \
+		--output-format=normal "$@" >$SAID 2>&1 || { cat $SAID; lab_fail "$*"; }
+}
+before=$(count writes)
+job --rw=randwrite --bs=8k --iodepth=8 --verify=crc32c --fsync=64 --direct=1
+[ $(($(count writes) - before)) -eq 1024 ] || lab_fail "other than 1024 writes"
+job --rw=randwrite --bs=1m --iodepth=2 --verify=crc32c --hipri=1
+job --rw=write --bs=1m --verify=pattern --verify_pattern=0xA5
+cmp -s -n 8388608 $FIRST /dev/zero && lab_fail "nothing is written"
+job --rw=trim --bs=1m
+job --rw=read --bs=1m --fixedbufs=0 --registerfiles=0
+/tmp/fio --name=a --filename=$BAD --ioengine=io_uring_cmd --rw=read >$SAID 2>&1 && lab_fail "a disk took commands"
+says "takes no NVMe commands"
+mke2fs -q $FIRST && mount -t ext4 $FIRST /tmp/mounted || lab_fail "no file system"
+/tmp/fio --name=a --filename=$GENERIC --ioengine=io_uring_cmd --rw=write --size=1m >$SAID 2>&1 && lab_fail "written"
+says "mounted"
+lab_check umount /tmp/mounted
+dd if=/dev/zero of=$FIRST bs=1M count=1 conv=fsync 2>/dev/null"#;
+
 /// A drive that goes while it is read. It comes last.
 const REMOVED: &str = r#"name=${SECOND#/dev/}
 read -r before rest </sys/block/$name/stat
@@ -119,6 +166,7 @@ fn cases() -> CaseBatch {
         ("chosen", CHOSEN),
         ("consent", CONSENT),
         ("errors", ERRORS),
+        ("commands", COMMANDS),
         ("removed", REMOVED),
     ];
     cases
@@ -134,6 +182,7 @@ pub(crate) fn boot() -> Result<(LabRun, Vec<CaseRun>)> {
     Lab::new()?
         .processors(8)
         .timeout(Duration::from_secs(600))
+        .append("nvme.poll_queues=1")
         .dev("nvme:size=64M")
         .dev("nvme:size=64M")
         .dev(
@@ -223,6 +272,11 @@ fn bad_sectors_are_counted_apart_and_said() -> Result<()> {
         "{kind}"
     );
     Ok(())
+}
+
+#[test]
+fn commands_are_those_that_the_drive_counts() -> Result<()> {
+    good("commands").map(drop)
 }
 
 #[test]

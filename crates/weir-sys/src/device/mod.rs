@@ -18,7 +18,7 @@ pub use block::{BlockFacts, PcieLink, block_facts, disks_behind};
 pub use counters::{DiskStat, disk_counters};
 pub use driver::{DriverFacts, driver_facts};
 pub use extents::{Extents, extents};
-pub use nvme::{NvmeFacts, nvme_namespaces};
+pub use nvme::{NvmeFacts, generic_namespace, nvme_namespaces};
 pub use signature::signature;
 
 use crate::error::SysError;

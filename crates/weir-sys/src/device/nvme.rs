@@ -4,7 +4,9 @@
 //! whether one is in use ([`crate::guard`]).
 
 use super::block::{BlockFacts, block_facts};
+use crate::mounts::DevId;
 use crate::tree::Tree;
+use weir_units::Bytes;
 
 /// A namespace with its controller.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +29,23 @@ pub fn nvme_namespaces(tree: &Tree) -> Vec<NvmeFacts> {
     let mut all: Vec<NvmeFacts> = names.filter_map(|name| namespace(tree, &name)).collect();
     all.sort_by(|a, b| (&a.address, a.number).cmp(&(&b.address, b.number)));
     all
+}
+
+/// Bytes of the smallest page.
+const PAGE: u64 = 4096;
+
+/// Facts of the namespace behind a generic device (`ng0n1`), whose largest request is the longest command; none of
+/// any other character device.
+pub fn generic_namespace(tree: &Tree, dev: DevId) -> Option<BlockFacts> {
+    let own = tree.dir(format!("sys/dev/char/{dev}"))?.name();
+    let name = own.strip_prefix("ng")?;
+    let disk = tree.dir(format!("sys/class/block/nvme{name}"))?;
+    let mut facts = block_facts(tree, disk.number("dev")?)?;
+    // A command is never split, and each of its pages may be a segment; buffers may begin within a page.
+    let segments = disk.number::<u64>("queue/max_segments");
+    let pages = segments.map(|segments| Bytes(segments.saturating_sub(1).max(1) * PAGE));
+    facts.max_request = facts.max_request.into_iter().chain(pages).min();
+    Some(facts)
 }
 
 fn namespace(tree: &Tree, name: &str) -> Option<NvmeFacts> {
@@ -74,6 +93,29 @@ mod tests {
     use crate::device::block::tests::nvme;
 
     const FUNCTION: &str = "sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0";
+
+    #[test]
+    fn a_generic_device_has_the_facts_of_its_namespace_and_the_length_of_its_commands() {
+        let fake = nvme();
+        let controller = format!("{FUNCTION}/nvme/nvme0");
+        fake.dir(&format!("{controller}/ng0n1"));
+        fake.link("sys/dev/char/240:0", &format!("{controller}/ng0n1"));
+        let longest = |segments: &str| {
+            fake.write(
+                &format!("{controller}/nvme0n1/queue/max_segments"),
+                segments,
+            );
+            let facts = generic_namespace(&fake.tree(), "240:0".parse().unwrap()).unwrap();
+            assert_eq!(facts.name, "nvme0n1");
+            facts.max_request
+        };
+        assert_eq!(longest("65535\n"), Some(Bytes(1280 << 10)));
+        assert_eq!(longest("9\n"), Some(Bytes(8 * 4096)));
+        assert_eq!(
+            generic_namespace(&fake.tree(), "1:3".parse().unwrap()),
+            None
+        );
+    }
 
     #[test]
     fn a_namespace_has_the_address_and_numbers_of_its_controller() {

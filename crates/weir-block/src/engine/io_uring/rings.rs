@@ -97,9 +97,9 @@ impl Drop for Mapping {
 }
 
 /// A submission and a completion ring.
-pub(super) struct Rings {
+pub(super) struct Rings<E = RingEntry, V = RingEvent> {
     /// As many places as the submission ring has; a power of two.
-    entries: NonNull<RingEntry>,
+    entries: NonNull<E>,
     /// The order in which places are handed over.
     order: NonNull<u32>,
     entry_mask: u32,
@@ -109,7 +109,7 @@ pub(super) struct Rings {
     sent: u32,
     /// Events taken.
     seen: u32,
-    events: NonNull<RingEvent>,
+    events: NonNull<V>,
     event_mask: u32,
     kernel_head: NonNull<AtomicU32>,
     shared_tail: NonNull<AtomicU32>,
@@ -135,14 +135,15 @@ fn refused(errno: Errno) -> i64 {
     -i64::from(errno.raw_os_error())
 }
 
-impl Rings {
-    /// Sets rings up, of at least so many entries unless the parameters let the kernel clamp them.
+impl<E, V: Copy> Rings<E, V> {
+    /// Sets rings up, of at least so many entries unless the parameters let the kernel clamp them. They say as well
+    /// how long entries and events are.
     pub(super) fn new(entries: u32, mut params: io_uring_params) -> Result<Self, Errno> {
         // SAFETY: the parameters name no file descriptor (`ATTACH_WQ` is never set).
         let fd = unsafe { io_uring_setup(entries, &mut params) }?;
         let (submission, completion) = (params.sq_off, params.cq_off);
         let order = submission.array as usize + params.sq_entries as usize * size_of::<u32>();
-        let events = completion.cqes as usize + params.cq_entries as usize * size_of::<RingEvent>();
+        let events = completion.cqes as usize + params.cq_entries as usize * size_of::<V>();
         let are_one = params.features.contains(IoringFeatureFlags::SINGLE_MMAP);
         let length = if are_one { order.max(events) } else { order };
         let first = Mapping::new(&fd, length, IORING_OFF_SQ_RING)?;
@@ -151,7 +152,7 @@ impl Rings {
         } else {
             Some(Mapping::new(&fd, events, IORING_OFF_CQ_RING)?)
         };
-        let size = params.sq_entries as usize * size_of::<RingEntry>();
+        let size = params.sq_entries as usize * size_of::<E>();
         let entries = Mapping::new(&fd, size, IORING_OFF_SQES)?;
         let other = second.as_ref().unwrap_or(&first);
         Ok(Self {
@@ -180,7 +181,7 @@ impl Rings {
 
     /// The entry in a place; it is not among those that were offered and not yet taken.
     #[inline]
-    pub(super) fn entry(&mut self, place: u32) -> &mut RingEntry {
+    pub(super) fn entry(&mut self, place: u32) -> &mut E {
         let place = self
             .entries
             .as_ptr()
@@ -198,7 +199,13 @@ impl Rings {
 
     /// True if another entry can be offered.
     pub(super) fn has_room(&self) -> bool {
-        self.tail.wrapping_sub(self.taken_by_kernel()) <= self.entry_mask
+        self.room() > 0
+    }
+
+    /// Entries that can be offered.
+    pub(super) fn room(&self) -> u32 {
+        let offered = self.tail.wrapping_sub(self.taken_by_kernel());
+        self.places().saturating_sub(offered)
     }
 
     /// Offers the entry in a place with the next hand-over, for which there is room.
@@ -311,7 +318,7 @@ impl Rings {
 
     /// The event this far behind the first one that is ready.
     #[inline]
-    pub(super) fn event(&self, behind: u32) -> RingEvent {
+    pub(super) fn event(&self, behind: u32) -> V {
         let at = self.seen.wrapping_add(behind) & self.event_mask;
         let place = self.events.as_ptr().wrapping_add(at as usize);
         // SAFETY: the mask keeps the place below the number of events, all of which are mapped as
