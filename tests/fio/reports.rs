@@ -214,7 +214,7 @@ fn jobs_below_their_minimum_and_operations_above_their_maximum_are_told_as_fio_t
     );
     let said = stage.peer_says(&["fio", "slow.fio"]).code(2);
     said.err("w1: rate_min=1048576B/s not met, got ")
-        .err("w2: rate_iops_min=100 not met, got 1")
+        .err("w2: rate_iops_min=100 not met, got ")
         .out("err=5/file:-, func=check_min_rate, error=Input/output error");
     stage.file(
         "late.fio",
