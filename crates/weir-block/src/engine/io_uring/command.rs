@@ -160,7 +160,7 @@ impl Namespace {
         Ok(Self {
             number,
             block,
-            most: u32::try_from(most / block * block).unwrap_or(u32::MAX),
+            most: u32::try_from((most / block * block).max(block)).unwrap_or(u32::MAX),
             lasts: flags.bits() & libc::O_DSYNC.cast_unsigned() != 0,
         })
     }
