@@ -44,14 +44,18 @@ lab_mapped() {
 	done
 }
 
-# SERIAL: the node of a disk with this serial.
+# SERIAL [COUNT]: the node of the first disk with this serial, once there are so many.
 lab_by_serial() {
+	first=
+	left=${2:-1}
 	for file in /sys/block/*/serial /sys/block/*/device/serial; do
 		[ -e "$file" ] && [ "$(tr -d ' ' <"$file")" = "$1" ] || continue
 		node=${file#/sys/block/}
-		echo "/dev/${node%%/*}"
-		return
+		: "${first:=/dev/${node%%/*}}"
+		left=$((left - 1))
+		[ "$left" -gt 0 ] || break
 	done
+	[ "$left" -gt 0 ] || echo "$first"
 }
 
 lab_scsi_debug() {

@@ -5,6 +5,7 @@
 //! that prints each device's node. A new kind is a file here and a line of [`KINDS`].
 //! Not here: what order modules have (`modules`), the setup's functions (`guest`).
 
+mod iommu;
 mod mapper;
 mod memory;
 mod net;
@@ -195,6 +196,8 @@ pub(crate) struct Wiring {
     /// Files that programs open there, or the beginnings of their names, with their packages.
     pub(crate) files: Vec<(&'static str, &'static str)>,
     results: Option<PathBuf>,
+    /// Slots below the IOMMU: the name of the group, and the functions in use.
+    slots: Vec<(Option<String>, usize)>,
     counts: BTreeMap<&'static str, usize>,
 }
 

@@ -1,6 +1,7 @@
-//! Guests of the lab: the lab itself, the module kio, NVMe drives, packets over RoCE, a store on
+//! Guests of the lab: the lab itself, the module kio, NVMe drives, an IOMMU, packets over RoCE, a store on
 //! persistent memory.
 
+mod iommu;
 mod kernel_lab;
 mod kio_module;
 mod nvme;

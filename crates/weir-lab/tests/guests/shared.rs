@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use weir_lab::{CaseRun, LabRun, or_skip};
 
-use crate::{kernel_lab, kio_module, nvme, roce};
+use crate::{iommu, kernel_lab, kio_module, nvme, roce};
 
 /// The guests, those that take longest first.
 #[derive(Clone, Copy, Debug)]
@@ -21,16 +21,18 @@ pub(crate) enum Guest {
     Roce,
     Nvme,
     KioCounting,
+    Iommu,
     Devices,
 }
 
-const ALL: [Guest; 7] = [
+const ALL: [Guest; 8] = [
     Guest::KioDoor,
     Guest::KioModule,
     Guest::KioNewer,
     Guest::Roce,
     Guest::Nvme,
     Guest::KioCounting,
+    Guest::Iommu,
     Guest::Devices,
 ];
 
@@ -41,6 +43,7 @@ fn boot(guest: Guest) -> Booted {
     let run = catch_unwind(|| match guest {
         Guest::Roce => roce::boot(),
         Guest::Nvme => nvme::boot(),
+        Guest::Iommu => iommu::boot(),
         Guest::Devices => kernel_lab::boot(),
         kio => kio_module::boot(kio),
     });
