@@ -26,5 +26,7 @@ mod target;
 mod thread_placement;
 pub mod verify;
 
+#[cfg(feature = "vfio")]
+pub use engine::vfio::{KEEPER, keep_drive};
 pub use engine::{availability, catalogue};
 pub use runner::Block;

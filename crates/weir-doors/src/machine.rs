@@ -10,6 +10,7 @@ use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
 use crate::nvme::NvmeNamespace;
+use crate::refusal::Refusal;
 
 use crate::axio::MachineFacts;
 
@@ -139,6 +140,22 @@ pub trait Machine {
     /// Temperature of an NVMe drive and its own counts, by the path of a namespace.
     fn drive_health(&self, _node: &str) -> Option<String> {
         None
+    }
+
+    /// Refusal to take a drive from the kernel, by its PCI address.
+    ///
+    /// # Errors
+    /// Somebody needs it (a guard's refusal), or this machine or build cannot.
+    fn check_takeover(&self, _address: &str) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Gives a drive back to the kernel that a run has left without.
+    ///
+    /// # Errors
+    /// It is no such drive, or somebody uses it.
+    fn release_drive(&self, _address: &str) -> Result<(), Refusal> {
+        Ok(())
     }
 
     /// NVMe namespaces on the kernel's driver, by address.

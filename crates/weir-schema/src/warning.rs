@@ -98,6 +98,12 @@ pub const WARNINGS: &[WarningKind] = &[
         "Stop the other load on the device.",
     ),
     kind(
+        "drive-status",
+        Disturbed,
+        "the drive refused or failed commands, and said why",
+        "Look the status up in the drive's manual; `smartctl -a` has its log of errors.",
+    ),
+    kind(
         "dump-lost",
         Uncertain,
         "a dump of bad data could not be stored",

@@ -39,11 +39,14 @@ pub mod shared_memory;
 mod signal_actions;
 mod signals;
 pub mod socket;
+pub mod takeover;
 pub mod tcp_info;
 pub mod token;
 pub mod topology;
 pub mod tree;
 pub mod usage;
+#[cfg(not(loom))]
+pub mod vfio;
 #[cfg(not(loom))]
 pub mod xdp;
 

@@ -161,7 +161,7 @@ impl SharedMemory {
     }
 
     /// First address, for calls that take addresses.
-    pub(crate) fn address(&self) -> usize {
+    pub fn address(&self) -> usize {
         self.base.as_ptr().expose_provenance()
     }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use weir_doors::Refusal;
 use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
@@ -202,6 +203,14 @@ impl Machine for ThisMachine {
 
     fn drive_health(&self, node: &str) -> Option<String> {
         nvme::health(node)
+    }
+
+    fn check_takeover(&self, address: &str) -> Result<(), Refusal> {
+        nvme::check_takeover(address)
+    }
+
+    fn release_drive(&self, address: &str) -> Result<(), Refusal> {
+        nvme::release(address)
     }
 
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {

@@ -135,6 +135,13 @@ const MEASURES_NOTHING: &[&str] = &[
 ];
 
 fn dispatch(arguments: &[String]) -> Outcome {
+    // A run's own process, which outlives it.
+    #[cfg(feature = "vfio")]
+    if let [_, word, address] = arguments
+        && word == weir_block::KEEPER
+    {
+        return Ok(weir_block::keep_drive(address));
+    }
     turns::end_with_parent()?;
     let call = top::call(arguments);
     // What all processes of a launcher would say alike one of them says.

@@ -4,11 +4,13 @@
 
 use std::path::Path;
 
+use weir_doors::Refusal;
 use weir_doors::nvme::NvmeNamespace;
 use weir_sys::Tree;
 use weir_sys::device::{NvmeFacts, PcieLink, nvme_namespaces};
 use weir_sys::guard::{Overrides, check_write};
 use weir_sys::nvme::DriveHealth;
+use weir_sys::takeover::{self, Takeover, TakeoverError};
 
 /// All of them.
 pub(crate) fn namespaces() -> Vec<NvmeNamespace> {
@@ -54,6 +56,33 @@ pub(crate) fn health(node: &str) -> Option<String> {
         writes,
     } = drive;
     Some(format!("{celsius} °C, {reads} reads, {writes} writes"))
+}
+
+/// Refusal to take a drive from the kernel.
+pub(crate) fn check_takeover(address: &str) -> Result<(), Refusal> {
+    if !cfg!(feature = "vfio") {
+        let why =
+            "--engine vfio: this weir is built without it\n  help: build with the feature `vfio`";
+        return Err(Refusal::lacks(why));
+    }
+    Takeover::check(&Tree::real(), address)
+        .map(drop)
+        .map_err(refused)
+}
+
+/// Gives a drive back to the kernel.
+pub(crate) fn release(address: &str) -> Result<(), Refusal> {
+    takeover::release(&Tree::real(), address).map_err(refused)
+}
+
+fn refused(error: TakeoverError) -> Refusal {
+    match error {
+        TakeoverError::InUse(why) => Refusal {
+            is_guard: true,
+            ..Refusal::usage(why)
+        },
+        TakeoverError::Lacks(why) => Refusal::lacks(why),
+    }
 }
 
 /// The link that a drive could have, where that is more than it has.

@@ -25,6 +25,8 @@ mod spin;
 mod splice;
 mod sync;
 mod transfer_calls;
+#[cfg(feature = "vfio")]
+pub(crate) mod vfio;
 mod vsync;
 
 use std::os::fd::OwnedFd;
@@ -56,6 +58,8 @@ const REGISTRY: &[&EngineEntry] = &[
     &pvsync2::ENTRY,
     &io_uring::ENTRY,
     &io_uring::command::ENTRY,
+    #[cfg(feature = "vfio")]
+    &vfio::ENTRY,
     &kernel::ENTRY,
     &libaio::ENTRY,
     &posixaio::ENTRY,

@@ -35,6 +35,11 @@ const WRITES: FlagNeed = FlagNeed::new("with a pattern that writes", |given| {
         .text("io-pattern")
         .is_some_and(|word| !word.ends_with("read"))
 });
+const VFIO: FlagNeed = FlagNeed::new("with `--engine vfio`", |given| {
+    given
+        .text("engine")
+        .is_some_and(|list| values::engines(list).is_ok_and(|all| all.contains(&"vfio")))
+});
 const PACED: FlagNeed = FlagNeed::new("with `--rate`", |given| given.has("rate"));
 
 /// Why options of a driver in user space are refused.
@@ -180,9 +185,13 @@ pub const FLAGS: &[Flag] = &[
     Flag::switch("help", OUTPUT, "Print this page").letter('h'),
     Flag::switch("help-full", OUTPUT, "Print this page").letter('v'),
     Flag::switch("list", OWN, "List the NVMe namespaces of this machine, and what uses them"),
-    Flag::with_value("engine", "NAME", OWN, "What carries the I/Os out; auto: uring; uring-cmd: NVMe commands past the block layer")
-        .choices(&["auto", "uring", "uring-cmd", "libaio", "psync"])
-        .default("auto"),
+    Flag::with_value("engine", "NAME,...", OWN, "What carries the I/Os out; of several one after the other, in one table")
+        .takes(values::ENGINES)
+        .default("auto")
+        .long(
+            "auto: uring; uring-cmd: NVMe commands past the block layer; vfio: a driver of weir's own, which has the \
+             drive for itself and needs --takeover; libaio, psync: kernels without io_uring.",
+        ),
     Flag::switch("polled", OWN, "The drive is polled (io_uring's IOPOLL)"),
     Flag::with_value("seq-layout", "LAYOUT", OWN, "Sequential: each core has a part of the target, or all of it as the peer's")
         .choices(&["split", "shared"])
@@ -191,6 +200,11 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("destroy", "TARGET", OWN, "The data of this device or PCI address may be lost")
         .repeats()
         .needs(WRITES),
+    Flag::with_value("takeover", "TARGET", OWN, "This drive may be taken from the kernel for the run")
+        .repeats()
+        .needs(VFIO),
+    Flag::with_value("release", "BDF", OWN, "Give a drive back to the kernel that a run was killed with")
+        .takes(values::ADDRESS),
     Flag::with_value("rate", "N", OWN, "I/Os per second of all cores; latency counts from the intended start")
         .takes(Takes::Rate("I/Os")),
     Flag::with_value("arrival", "HOW", OWN, "Distance of intended starts")

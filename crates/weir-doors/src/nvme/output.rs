@@ -26,9 +26,10 @@ const CUTS: [f64; 15] = [
     99.99999,
 ];
 
-/// Name of the job of a core on a target.
-pub(super) fn context_name(target: &str, core: u32) -> String {
-    format!("{target}{FROM_CORE}{core}")
+/// Name of the job of a core on a target, with the engine where there are several.
+pub(super) fn context_name(target: &str, engine: Option<&str>, core: u32) -> String {
+    let by = engine.map_or_else(String::new, |engine| format!(" by {engine}"));
+    format!("{target}{by}{FROM_CORE}{core}")
 }
 
 /// The peer's lines before it measures.
@@ -81,7 +82,7 @@ impl Observer for Beginning {
 pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
     let all: Vec<Figures<'_>> = result.jobs().map(Figures::of).collect();
     let done: Vec<&Figures<'_>> = all.iter().filter(|one| one.operations > 0).collect();
-    let mut out = table(&done);
+    let mut out = table(&done, result.groups.len() == 1);
     let detail = given.all("enable-sw-latency-tracking").count();
     if detail > 0 {
         for one in &done {
@@ -173,7 +174,8 @@ fn latencies(all: &Histogram) -> [f64; 3] {
     [mean, min, max].map(|ns| ns / 1000.0)
 }
 
-fn table(all: &[&Figures<'_>]) -> String {
+/// The table; engines that had their turns one after the other have no total.
+fn table(all: &[&Figures<'_>], has_total: bool) -> String {
     let mut out = String::new();
     let rule = "=".repeat(56);
     let longest = all
@@ -211,6 +213,10 @@ fn table(all: &[&Figures<'_>]) -> String {
         total.mib_per_s += one.mib_per_s;
         // Of one precision, as above.
         let _ = total.latency.merge(&one.latency);
+    }
+    if !has_total {
+        push!(out, "{rule}\n\n");
+        return out;
     }
     push!(
         out,

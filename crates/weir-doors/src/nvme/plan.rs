@@ -4,14 +4,14 @@
 //! (`values`), texts of results (`output`).
 
 use weir_schema::{
-    BlockSizes, BlockWorkload, Distribution, EngineChoice, ErrorPolicy, FileNames, Job, Kind,
-    KindName, MemoryKind, MemoryNodes, Mix, Plan, Schedule, Setting, Size,
+    BlockSizes, BlockWorkload, Distribution, EngineChoice, ErrorPolicy, FileNames, Group, Job,
+    Kind, KindName, MemoryKind, MemoryNodes, Mix, Plan, Schedule, Setting, Size,
 };
 use weir_units::{Bytes, Iops, Nanos, QueueDepth};
 
 use super::cores::{self, Context};
 use super::targets::{self, Target};
-use super::values::{Count, capacity, duration, ranges};
+use super::values::{Count, address, capacity, duration, engines, ranges};
 use super::{list, output, refuse};
 use crate::given::Given;
 use crate::machine::Machine;
@@ -20,6 +20,8 @@ use crate::request::Request;
 
 /// Options without which nothing is measured, in the order in which the peer asks for them.
 const REQUIRED: [&str; 4] = ["io-depth", "io-size", "io-pattern", "time"];
+/// The engine that has a drive for itself.
+const OWN_DRIVER: &str = "vfio";
 /// Bytes of a huge page.
 const HUGE_PAGE: u64 = 2 << 20;
 
@@ -35,6 +37,13 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
         given.refuse_beside("--list", &["list"])?;
         return Ok(Request::print(list::text(machine)));
     }
+    if let Some(address) = given.parsed("release", address) {
+        given.refuse_beside("--release", &["release"])?;
+        machine.release_drive(&address)?;
+        return Ok(Request::print(format!(
+            "{address}: the kernel has the drive\n"
+        )));
+    }
     let asked = Asked::read(given)?;
     let mut notes = idle(given);
     let mut all = targets::find(given, machine, &mut notes)?;
@@ -42,19 +51,20 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     if asked.mix.has(Kind::Write) {
         targets::check_writes(&all, given, machine)?;
     }
+    if asked.engines.contains(&OWN_DRIVER) {
+        targets::check_takeover(&all, given, machine)?;
+    }
     let contexts = cores::contexts(
         &cores::chosen(given, &all, machine)?,
         all.len(),
         given.has("use-every-core"),
     );
     asked.check_memory(contexts.len())?;
-    let jobs = contexts
-        .iter()
-        .map(|context| asked.job(context, &all, contexts.len()));
-    let jobs = jobs.collect::<Result<Vec<Job>, Refusal>>()?;
+    let mut plan = Plan::new("nvme-perf", "nvme-perf", Vec::new());
+    plan.groups = asked.groups(&contexts, &all)?;
     notes.extend(skipped);
     notes.push(asked.summary(&contexts, &all));
-    let mut request = Request::measure(given, Plan::new("nvme-perf", "nvme-perf", jobs));
+    let mut request = Request::measure(given, plan);
     request.notes = notes;
     Ok(request)
 }
@@ -75,7 +85,8 @@ struct Asked<'a> {
     is_random: bool,
     time: Nanos,
     warm_up: Nanos,
-    engine: &'static str,
+    /// Each measures for the time, one after the other.
+    engines: Vec<&'static str>,
 }
 
 impl<'a> Asked<'a> {
@@ -116,12 +127,9 @@ impl<'a> Asked<'a> {
             is_random,
             time: time("time"),
             warm_up: time("warmup-time"),
-            engine: match given.text("engine") {
-                Some("libaio") => "libaio",
-                Some("psync") => "psync",
-                Some("uring-cmd") => "io_uring_cmd",
-                _ => "io_uring",
-            },
+            engines: given
+                .parsed("engine", engines)
+                .unwrap_or_else(|| vec!["io_uring"]),
         };
         asked.check()?;
         Ok(asked)
@@ -137,8 +145,8 @@ impl<'a> Asked<'a> {
             Some(Count::Operations(count)) => count < u64::from(self.depth),
             _ => false,
         };
-        let is_uring = self.engine == "io_uring";
-        let polls = is_uring || self.engine == "io_uring_cmd";
+        let all = |names: &[&str]| self.engines.iter().all(|engine| names.contains(engine));
+        let takes_over = self.engines.contains(&OWN_DRIVER);
         let wrong = [
             (
                 self.size > u64::from(u32::MAX) / 2,
@@ -165,15 +173,24 @@ impl<'a> Asked<'a> {
                 "-E (--enable-interrupt) and --polled contradict each other; leave one of them out",
             ),
             (
-                given.has("polled") && !polls,
-                "--polled: --engine uring and uring-cmd can poll a drive, and no other",
+                given.has("polled") && !all(&["io_uring", "io_uring_cmd", OWN_DRIVER]),
+                "--polled: --engine uring and uring-cmd can poll a drive, vfio always does, and no other can",
             ),
             (
-                given.has("enable-uring") && !is_uring,
+                given.has("enable-interrupt") && takes_over,
+                "-E (--enable-interrupt): --engine vfio polls; leave one of them out",
+            ),
+            (
+                takes_over && self.engines.len() > 1 && self.mix.has(Kind::Write),
+                "--engine vfio beside others: they keep the drive that they write; take a pattern that reads, or \
+                 run vfio alone",
+            ),
+            (
+                given.has("enable-uring") && !all(&["io_uring"]),
                 "-R (--enable-uring) and --engine contradict each other; leave one of them out",
             ),
             (
-                self.engine == "psync" && self.depth > 1,
+                self.engines.contains(&"psync") && self.depth > 1,
                 "--engine psync has one I/O in flight, and -q asks for more\n  help: take -q 1, or --engine uring",
             ),
         ];
@@ -226,8 +243,27 @@ impl<'a> Asked<'a> {
         )))
     }
 
+    /// The jobs of each engine, which wait for those of the one before.
+    fn groups(&self, contexts: &[Context], all: &[Target]) -> Result<Vec<Group>, Refusal> {
+        let of_engine = |engine: &&'static str| {
+            let jobs = contexts
+                .iter()
+                .map(|context| self.job(engine, context, all, contexts.len()));
+            let mut jobs = jobs.collect::<Result<Vec<Job>, Refusal>>()?;
+            jobs[0].start.barrier = Some(engine) != self.engines.first();
+            Ok(Group { jobs })
+        };
+        self.engines.iter().map(of_engine).collect()
+    }
+
     /// The job of a core on a target.
-    fn job(&self, context: &Context, all: &[Target], contexts: usize) -> Result<Job, Refusal> {
+    fn job(
+        &self,
+        engine: &'static str,
+        context: &Context,
+        all: &[Target],
+        contexts: usize,
+    ) -> Result<Job, Refusal> {
         let target = &all[context.target];
         let given = self.given;
         let places = target.facts.bytes / self.size;
@@ -250,7 +286,7 @@ impl<'a> Asked<'a> {
         work.region.offset = Some(Size::Bytes(Bytes(first * self.size)));
         work.region.size = Some(Size::Bytes(Bytes((behind - first) * self.size)));
         work.passes.time_based = true;
-        work.targets.files = FileNames::of(&self.node(target)?);
+        work.targets.files = FileNames::of(&node(engine, target)?);
         work.targets.create.allow = Some(false);
         work.targets.open.direct = target.facts.is_direct;
         work.targets.open.read_only = !self.mix.has(Kind::Write);
@@ -265,8 +301,9 @@ impl<'a> Asked<'a> {
             work.memory.kind = MemoryKind::Huge;
         }
         self.load(&mut work, places, contexts);
-        let name = output::context_name(&target.name, context.core);
-        let mut job = Job::of_blocks(&name, self.engine(target)?, work);
+        let among = (self.engines.len() > 1).then_some(engine);
+        let name = output::context_name(&target.name, among, context.core);
+        let mut job = Job::of_blocks(&name, self.engine(engine, target)?, work);
         job.placement.cpus = Some(vec![context.core]);
         if given.has("enforce-numa") {
             job.placement.memory = MemoryNodes::Local;
@@ -328,25 +365,19 @@ impl<'a> Asked<'a> {
         });
     }
 
-    /// Path of what the engine opens.
-    ///
-    /// # Errors
-    /// The engine sends commands, and the target takes none.
-    fn node(&self, target: &Target) -> Result<String, Refusal> {
-        if self.engine != "io_uring_cmd" {
-            return Ok(target.path.clone());
-        }
-        target.generic_node().ok_or_else(|| {
-            refuse(&format!(
-                "--engine uring-cmd: {} is no NVMe namespace, which alone takes commands\n  help: take --engine uring",
-                target.path
-            ))
-        })
-    }
-
-    fn engine(&self, target: &Target) -> Result<EngineChoice, Refusal> {
-        let mut engine = EngineChoice::new(self.engine);
-        if self.given.has("polled") {
+    fn engine(&self, name: &'static str, target: &Target) -> Result<EngineChoice, Refusal> {
+        let mut engine = EngineChoice::new(name);
+        let mut set = |setting: &str| {
+            engine
+                .settings
+                .insert(setting.to_owned(), Setting::Bool(true));
+        };
+        if name == OWN_DRIVER {
+            set("takeover");
+            if self.given.has("fua") && self.mix.has(Kind::Write) {
+                set("fua");
+            }
+        } else if self.given.has("polled") {
             if target.facts.has_polling == Some(false) {
                 return Err(Refusal::lacks(format!(
                     "--polled: {} has no queues to poll\n  help: load its driver with some, as \
@@ -354,9 +385,7 @@ impl<'a> Asked<'a> {
                     target.path
                 )));
             }
-            engine
-                .settings
-                .insert("polled".to_owned(), Setting::Bool(true));
+            set("polled");
         }
         Ok(engine)
     }
@@ -384,11 +413,35 @@ impl<'a> Asked<'a> {
             };
             push!(out, "; {layout}");
         }
+        if self.engines.len() > 1 {
+            push!(out, "; by {}, one after the other", self.engines.join(", "));
+        }
+        if self.engines.contains(&OWN_DRIVER) {
+            out.push_str("; the kernel has not the drives meanwhile");
+        }
         if self.mix.has(Kind::Write) {
             out.push_str("; what the targets hold is overwritten");
         }
         out
     }
+}
+
+/// Name of what an engine opens.
+///
+/// # Errors
+/// The engine sends commands, and the target takes none.
+fn node(engine: &str, target: &Target) -> Result<String, Refusal> {
+    let name = match engine {
+        "io_uring_cmd" => target.generic_node(),
+        OWN_DRIVER => target.own_name(),
+        _ => Some(target.path.clone()),
+    };
+    name.ok_or_else(|| {
+        refuse(&format!(
+            "--engine uring-cmd: {} is no NVMe namespace, which alone takes commands\n  help: take --engine uring",
+            target.path
+        ))
+    })
 }
 
 /// Refusal where a required option is missing, or 0. The peer prints its help behind it.

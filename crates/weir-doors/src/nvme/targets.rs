@@ -56,8 +56,8 @@ pub(super) struct Target {
     pub(super) path: String,
     /// Name in the peer's table.
     pub(super) name: String,
-    /// PCI address, of a namespace that was found.
-    address: Option<String>,
+    /// PCI address and number, of a namespace that is known.
+    namespace: Option<(String, u32)>,
     pub(super) facts: TargetFacts,
 }
 
@@ -68,6 +68,22 @@ impl Target {
         let (controller, namespace) = number.split_once('n')?;
         let are_numbers = [controller, namespace].map(|part| part.parse::<u32>().is_ok());
         (are_numbers == [true; 2]).then(|| format!("/dev/ng{number}"))
+    }
+
+    /// Name of the namespace for who has the drive for himself.
+    pub(super) fn own_name(&self) -> Option<String> {
+        let (address, number) = self.namespace.as_ref()?;
+        Some(format!("{address}/{number}"))
+    }
+
+    /// True if a word is its path or its drive's address.
+    fn is_called(&self, word: &str) -> bool {
+        let is_address = |own: &str| address(word).is_ok_and(|word| own == word);
+        word == self.path
+            || self
+                .namespace
+                .as_ref()
+                .is_some_and(|(own, _)| is_address(own))
     }
 }
 
@@ -88,11 +104,17 @@ pub(super) fn find(
                 "--{flag} chooses nothing: the targets are those that are named, and no other drive"
             )
         }));
-        return given
-            .operands
-            .iter()
-            .map(|path| of_path(path, machine))
-            .collect();
+        let all = machine.nvme_namespaces();
+        let of_operand = |path: &String| {
+            let known = all.iter().find(|one| one.node == *path);
+            let namespace = known.map(|one| (one.address.clone(), one.number));
+            let target = of_path(path, machine)?;
+            Ok(Target {
+                namespace,
+                ..target
+            })
+        };
+        return given.operands.iter().map(of_operand).collect();
     }
     let all = machine.nvme_namespaces();
     let mut found = named(given, &all)?;
@@ -153,7 +175,7 @@ fn named<'a>(given: &Given, all: &'a [NvmeNamespace]) -> Result<Vec<&'a NvmeName
 fn of_namespace(one: &NvmeNamespace, machine: &dyn Machine) -> Result<Target, Refusal> {
     Ok(Target {
         name: one.name(),
-        address: Some(one.address.clone()),
+        namespace: Some((one.address.clone(), one.number)),
         ..of_path(&one.node, machine)?
     })
 }
@@ -167,9 +189,55 @@ fn of_path(path: &str, machine: &dyn Machine) -> Result<Target, Refusal> {
     Ok(Target {
         path: path.to_owned(),
         name: path.to_owned(),
-        address: None,
+        namespace: None,
         facts,
     })
+}
+
+/// # Errors
+/// The flag has a name that is no target's.
+fn check_names(targets: &[Target], given: &Given, flag: &str) -> Result<(), Refusal> {
+    let is_stray = |word: &&str| !targets.iter().any(|target| target.is_called(word));
+    given.all(flag).find(is_stray).map_or(Ok(()), |stray| {
+        Err(Refusal::usage(format!(
+            "--{flag} {stray}: it is no target of this run"
+        )))
+    })
+}
+
+/// Refusal of what would lose data.
+fn guard(path: &str, why: &str, help: &str) -> Refusal {
+    Refusal {
+        is_guard: true,
+        ..Refusal::usage(format!("{path}: {why}\n  help: {help}"))
+    }
+}
+
+/// Refuses to take drives that `--takeover` does not name, or that somebody needs.
+///
+/// # Errors
+/// The first such drive; a name that is no target's.
+pub(super) fn check_takeover(
+    targets: &[Target],
+    given: &Given,
+    machine: &dyn Machine,
+) -> Result<(), Refusal> {
+    check_names(targets, given, "takeover")?;
+    for target in targets {
+        let path = &target.path;
+        let Some((address, _)) = &target.namespace else {
+            return Err(Refusal::usage(format!(
+                "--engine vfio: {path} is no NVMe namespace on PCI Express\n  help: take --engine uring"
+            )));
+        };
+        if !given.all("takeover").any(|word| target.is_called(word)) {
+            let help = format!("if it may be gone for the kernel meanwhile, --takeover {address}");
+            let why = "the run would take its drive from the kernel";
+            return Err(guard(path, why, &help));
+        }
+        machine.check_takeover(address)?;
+    }
+    Ok(())
 }
 
 /// Refuses writes to devices that `--destroy` does not name, or that hold somebody's data.
@@ -181,25 +249,10 @@ pub(super) fn check_writes(
     given: &Given,
     machine: &dyn Machine,
 ) -> Result<(), Refusal> {
-    let names = |target: &Target, word: &str| {
-        word == target.path
-            || address(word).is_ok_and(|word| target.address.as_ref() == Some(&word))
-    };
-    let mut words = given.all("destroy");
-    if let Some(stray) = words.find(|word| !targets.iter().any(|target| names(target, word))) {
-        return Err(Refusal::usage(format!(
-            "--destroy {stray}: it is no target of this run"
-        )));
-    }
+    check_names(targets, given, "destroy")?;
     for target in targets {
         let Target { path, facts, .. } = target;
-        let refuse = |why: &str, help: &str| {
-            let refusal = Refusal::usage(format!("{path}: {why}\n  help: {help}"));
-            Err(Refusal {
-                is_guard: true,
-                ..refusal
-            })
-        };
+        let refuse = |why: &str, help: &str| Err(guard(path, why, help));
         if facts.is_read_only {
             return refuse("it is read-only", "take a pattern that only reads");
         }
@@ -212,7 +265,7 @@ pub(super) fn check_writes(
         if !facts.is_device {
             continue;
         }
-        if !given.all("destroy").any(|word| names(target, word)) {
+        if !given.all("destroy").any(|word| target.is_called(word)) {
             let help = format!("if its data may be lost, --destroy {path}");
             return refuse("the run would overwrite what it holds", &help);
         }

@@ -210,6 +210,65 @@ fn options_act_on_the_plan() {
 }
 
 #[test]
+fn engines_have_their_turns_and_the_own_driver_the_last() {
+    let line = "-w read -c 3 --engine vfio,uring,uring-cmd --takeover 0000:01:00.0";
+    let plan = plan(&format!("{BASIC} {line}"));
+    let seen: Vec<_> = plan
+        .jobs()
+        .map(|(_, job)| {
+            let files = job.blocks().unwrap().targets.files.clone();
+            (job.engine.name.as_str(), files, job.start.barrier)
+        })
+        .collect();
+    let of = |engine, path: &str, waits| {
+        let files = FileNames::of(path);
+        [(engine, files.clone(), waits), (engine, files, false)]
+    };
+    let expected = [
+        of("io_uring", "/dev/nvme0n1", false),
+        of("io_uring_cmd", "/dev/ng0n1", true),
+        of("vfio", "0000:01:00.0/1", true),
+    ];
+    assert_eq!(seen, expected.concat());
+    let (_, last) = plan.jobs().last().unwrap();
+    assert!(
+        last.name.ends_with(" NSID 1 by vfio from core 1"),
+        "{}",
+        last.name
+    );
+    assert!(last.engine.flag("takeover", false));
+}
+
+#[test]
+fn a_drive_is_taken_where_it_is_named_alone() {
+    let line = |rest: &str| format!("{BASIC} -w read --engine vfio {rest}");
+    let refused = refusal(&line("/dev/nvme0n1"));
+    assert!(refused.is_guard && refused.message.contains("--takeover 0000:01:00.0"));
+    for (rest, why) in [
+        ("--takeover 0000:02:00.0", "it is no target of this run"),
+        ("a", "a is no NVMe namespace on PCI Express"),
+        ("-E --takeover /dev/nvme0n1", "--engine vfio polls"),
+    ] {
+        let refused = refusal(&line(rest));
+        assert!(refused.message.contains(why), "{}", refused.message);
+        assert!(!refused.is_guard, "{rest}");
+    }
+    let writes = "-w write --engine uring,vfio --destroy /dev/nvme0n1 --takeover /dev/nvme0n1";
+    let refused = refusal(&format!("{BASIC} {writes}"));
+    assert!(
+        refused.message.contains("run vfio alone"),
+        "{}",
+        refused.message
+    );
+    let fua = format!(
+        "{BASIC} -w write --fua --engine vfio --destroy /dev/nvme0n1 --takeover /dev/nvme0n1"
+    );
+    let plan = plan(&fua);
+    let (_, job) = plan.jobs().next().unwrap();
+    assert!(job.engine.flag("fua", false) && job.engine.flag("takeover", false));
+}
+
+#[test]
 fn every_option_of_the_peer_acts_or_is_refused_by_name_with_a_reason() {
     for flag in FLAGS {
         let value = flag.value.map_or("", |_| match flag.name {
@@ -220,8 +279,8 @@ fn every_option_of_the_peer_acts_or_is_refused_by_name_with_a_reason() {
             "seq-layout" => " shared",
             "arrival" => " poisson",
             "transport" => " trtype:PCIe",
-            "allowed-pci-addr" => " 0000:01:00.0",
-            "destroy" => " /dev/nvme0n1",
+            "allowed-pci-addr" | "release" => " 0000:01:00.0",
+            "takeover" | "destroy" => " /dev/nvme0n1",
             _ => " 4096",
         });
         let value = if flag.name == "num-qpairs" {
@@ -323,7 +382,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         ),
         (
             "-q 4 -o 4096 -w read -t 1 --engine spdk a",
-            "auto, uring, uring-cmd, libaio, psync",
+            "auto, uring, uring-cmd, libaio, psync, vfio",
         ),
         (
             "-q 4 -o 1000 -w read -t 1 a",

@@ -57,6 +57,8 @@ pub(super) const ZIPF: Takes = Takes::Grammar(|text| {
     let words = "it takes a number from 0 to 100 other than 1; 0 is an even spread";
     fit.map(drop).ok_or_else(|| words.to_owned())
 });
+/// Engines.
+pub(super) const ENGINES: Takes = Takes::Grammar(|text| engines(text).map(drop));
 /// I/Os, or percent of a namespace.
 pub(super) const COUNT: Takes = Takes::Grammar(|text| Count::read(text).map(drop));
 /// CPUs.
@@ -65,6 +67,36 @@ pub(super) const CORES: Takes = Takes::Grammar(|text| cores(text).map(drop));
 pub(super) const ADDRESS: Takes = Takes::Grammar(|text| address(text).map(drop));
 /// Transport of a controller.
 pub(super) const TRANSPORT: Takes = Takes::Grammar(|text| Transport::read(text).map(drop));
+
+/// Engines by the words of this door, with their names in the house.
+const NAMES: [(&str, &str); 6] = [
+    ("auto", "io_uring"),
+    ("uring", "io_uring"),
+    ("uring-cmd", "io_uring_cmd"),
+    ("libaio", "libaio"),
+    ("psync", "psync"),
+    // It takes the drive from the others, and so comes after them.
+    ("vfio", "vfio"),
+];
+
+/// The engines of a list, each once.
+pub(super) fn engines(text: &str) -> Result<Vec<&'static str>, String> {
+    let words: Vec<&str> = text.split(',').collect();
+    if let Some(word) = words
+        .iter()
+        .find(|word| NAMES.iter().all(|(name, _)| name != *word))
+    {
+        let names = NAMES.map(|(name, _)| name).join(", ");
+        return Err(format!("there is no engine `{word}`: there are {names}"));
+    }
+    let mut all: Vec<&'static str> = Vec::new();
+    for (_, engine) in NAMES.iter().filter(|(name, _)| words.contains(name)) {
+        if !all.contains(engine) {
+            all.push(engine);
+        }
+    }
+    Ok(all)
+}
 
 /// A decimal number, which one of k, m and g behind it multiplies by a power of 1024. The peer ignores what
 /// follows the letter, as in `4KiB`.
@@ -328,6 +360,13 @@ mod tests {
             assert!(address(text).is_err(), "{text}");
         }
         assert!(is_behind_vmd("10000:01:00.0") && !is_behind_vmd("0000:01:00.0"));
+    }
+
+    #[test]
+    fn engines_are_a_list_in_which_each_stands_once() {
+        assert_eq!(engines("vfio,uring,auto").unwrap(), ["io_uring", "vfio"]);
+        assert!(engines("uring,spdk").unwrap_err().contains("`spdk`"));
+        assert!(engines("").is_err());
     }
 
     #[test]

@@ -74,6 +74,8 @@ refused() {
 }
 
 refused "destroy $SECOND"
+perf 3 -q 4 -o 4096 -w read -t 1 --engine vfio --takeover $SECOND $SECOND
+says "no IOMMU keeps it apart"
 before=$(sum)
 perf 0 $LINE --destroy $SECOND $SECOND
 [ "$(sum)" != "$before" ] || lab_fail "nothing is written"
