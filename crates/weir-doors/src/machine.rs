@@ -9,7 +9,7 @@ use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
 use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
-use crate::nvme::NvmeNamespace;
+use crate::nvme::{NamespaceUse, NvmeNamespace};
 
 use crate::axio::MachineFacts;
 
@@ -138,6 +138,11 @@ pub trait Machine {
 
     /// Temperature of an NVMe drive and its own counts, by the path of a namespace.
     fn drive_health(&self, _node: &str) -> Option<String> {
+        None
+    }
+
+    /// Blocks of an NVMe namespace that hold something, by its path, where the drive may be asked.
+    fn namespace_use(&self, _node: &str) -> Option<NamespaceUse> {
         None
     }
 

@@ -15,7 +15,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
-use weir_doors::nvme::NvmeNamespace;
+use weir_doors::nvme::{NamespaceUse, NvmeNamespace};
 use weir_doors::{Machine, NamedPath};
 use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
 use weir_rpc::group::RpcGroup;
@@ -202,6 +202,10 @@ impl Machine for ThisMachine {
 
     fn drive_health(&self, node: &str) -> Option<String> {
         nvme::health(node)
+    }
+
+    fn namespace_use(&self, node: &str) -> Option<NamespaceUse> {
+        nvme::namespace_use(node)
     }
 
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {

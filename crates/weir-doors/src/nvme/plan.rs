@@ -12,7 +12,7 @@ use weir_units::{Bytes, Iops, Nanos, QueueDepth};
 use super::cores::{self, Context};
 use super::targets::{self, Target};
 use super::values::{Count, capacity, duration, ranges};
-use super::{list, output, refuse};
+use super::{list, output, prepare, refuse};
 use crate::given::Given;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -39,7 +39,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     let mut notes = idle(given);
     let mut all = targets::find(given, machine, &mut notes)?;
     let skipped = asked.skip(&mut all)?;
-    if asked.mix.has(Kind::Write) {
+    if asked.mix.has(Kind::Write) || asked.destroys_before() {
         targets::check_writes(&all, given, machine)?;
     }
     let contexts = cores::contexts(
@@ -54,8 +54,11 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     let jobs = jobs.collect::<Result<Vec<Job>, Refusal>>()?;
     notes.extend(skipped);
     notes.push(asked.summary(&contexts, &all));
-    let mut request = Request::measure(given, Plan::new("nvme-perf", "nvme-perf", jobs));
+    let mut plan = Plan::new("nvme-perf", "nvme-perf", jobs);
+    prepare::precede(&mut plan, &asked, &contexts, &all)?;
+    let mut request = Request::measure(given, plan);
     request.notes = notes;
+    prepare::watch(&mut request, &asked, &all, machine)?;
     Ok(request)
 }
 
@@ -67,11 +70,11 @@ fn idle(given: &Given) -> Vec<String> {
 }
 
 /// Arguments that were checked together.
-struct Asked<'a> {
-    given: &'a Given,
-    depth: u32,
-    size: u64,
-    mix: Mix,
+pub(super) struct Asked<'a> {
+    pub(super) given: &'a Given,
+    pub(super) depth: u32,
+    pub(super) size: u64,
+    pub(super) mix: Mix,
     is_random: bool,
     time: Nanos,
     warm_up: Nanos,
@@ -125,6 +128,11 @@ impl<'a> Asked<'a> {
         };
         asked.check()?;
         Ok(asked)
+    }
+
+    /// True if the targets are written before they are measured.
+    pub(super) fn destroys_before(&self) -> bool {
+        self.given.has("precondition")
     }
 
     /// # Errors
@@ -250,15 +258,8 @@ impl<'a> Asked<'a> {
         work.region.offset = Some(Size::Bytes(Bytes(first * self.size)));
         work.region.size = Some(Size::Bytes(Bytes((behind - first) * self.size)));
         work.passes.time_based = true;
-        work.targets.files = FileNames::of(&self.node(target)?);
-        work.targets.create.allow = Some(false);
-        work.targets.open.direct = target.facts.is_direct;
-        work.targets.open.read_only = !self.mix.has(Kind::Write);
         work.targets.open.data_sync = given.has("fua") && self.mix.has(Kind::Write);
-        if self.mix.has(Kind::Write) {
-            work.content.compress_percent = given.number("buffer-compress-percentage");
-            work.content.dedupe_percent = given.number("dedupe-percentage");
-        }
+        self.aim(&mut work, target)?;
         let align = given.parsed("buffer-alignment", capacity);
         work.memory.align_bytes = align.filter(|align| *align > 4096).map(Bytes);
         if given.has("hugemem-size") {
@@ -271,7 +272,22 @@ impl<'a> Asked<'a> {
         if given.has("enforce-numa") {
             job.placement.memory = MemoryNodes::Local;
         }
+        prepare::bound(&mut job, given, self.warm_up);
         Ok(job)
+    }
+
+    /// The target of a job, and what it writes there.
+    pub(super) fn aim(&self, work: &mut BlockWorkload, target: &Target) -> Result<(), Refusal> {
+        let writes = work.mix.has(Kind::Write);
+        work.targets.files = FileNames::of(&self.node(target)?);
+        work.targets.create.allow = Some(false);
+        work.targets.open.direct = target.facts.is_direct;
+        work.targets.open.read_only = !writes;
+        if writes {
+            work.content.compress_percent = self.given.number("buffer-compress-percentage");
+            work.content.dedupe_percent = self.given.number("dedupe-percentage");
+        }
+        Ok(())
     }
 
     /// The first place of a context and the one behind its last. A target with fewer places than contexts is
@@ -344,7 +360,7 @@ impl<'a> Asked<'a> {
         })
     }
 
-    fn engine(&self, target: &Target) -> Result<EngineChoice, Refusal> {
+    pub(super) fn engine(&self, target: &Target) -> Result<EngineChoice, Refusal> {
         let mut engine = EngineChoice::new(self.engine);
         if self.given.has("polled") {
             if target.facts.has_polling == Some(false) {
@@ -384,7 +400,8 @@ impl<'a> Asked<'a> {
             };
             push!(out, "; {layout}");
         }
-        if self.mix.has(Kind::Write) {
+        out += &prepare::summary(self.given);
+        if self.mix.has(Kind::Write) || self.destroys_before() {
             out.push_str("; what the targets hold is overwritten");
         }
         out
