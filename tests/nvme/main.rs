@@ -7,6 +7,7 @@
 )]
 
 mod devices;
+mod prepare;
 mod refused;
 #[path = "../stage/mod.rs"]
 mod stage;

@@ -9,7 +9,7 @@ use weir_schema::{Job, Kind, Plan, RankTags, RpcWorkload, RunResult};
 
 use crate::fio::output::Idleness;
 use crate::kio::{ModuleFacts, TargetFacts};
-use crate::nvme::NvmeNamespace;
+use crate::nvme::{NamespaceUse, NvmeNamespace};
 use crate::refusal::Refusal;
 
 use crate::axio::MachineFacts;
@@ -156,6 +156,11 @@ pub trait Machine {
     /// It is no such drive, or somebody uses it.
     fn release_drive(&self, _address: &str) -> Result<(), Refusal> {
         Ok(())
+    }
+
+    /// Blocks of an NVMe namespace that hold something, by its path, where the drive may be asked.
+    fn namespace_use(&self, _node: &str) -> Option<NamespaceUse> {
+        None
     }
 
     /// NVMe namespaces on the kernel's driver, by address.

@@ -55,8 +55,19 @@ pub struct Trigger {
     pub file: Option<String>,
     /// The run ends after this time.
     pub after: Option<Nanos>,
+    /// The run ends when a drive is too hot.
+    pub heat: Option<HeatLimit>,
     /// Command for the shell once a trigger has ended the run.
     pub command: Option<String>,
+}
+
+/// Temperature at which a run ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeatLimit {
+    /// Degrees Celsius.
+    pub celsius: i32,
+    /// Paths of the NVMe drives' namespaces.
+    pub nodes: Vec<String>,
 }
 
 /// The one thing that a request asks for.

@@ -238,6 +238,28 @@ fn points_and_histograms_of_spdk_belong_to_their_row() {
 }
 
 #[test]
+fn two_devices_of_spdk_keep_names_cores_and_latencies_of_their_own() {
+    let result = import("spdk-nvme-perf", "spdk-two.txt");
+    let names: Vec<&str> = result.jobs().map(|job| job.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "PCIE (0000:01:00.0) [144d:a80a] NSID 1 from core  0",
+            "PCIE (0000:02:00.0) [144d:a80a] NSID 1 from core  1",
+            "Total"
+        ]
+    );
+    for (at, rate, p1, count) in [(0, 100_000.0, 10e-6, 100), (1, 50_000.0, 20e-6, 200)] {
+        let job = job(&result, at);
+        is(job, "rate", "ops/s", rate);
+        is(job, "p1", "s", p1);
+        let latency = job.workers()[0].kinds[0].stage(Stage::Lat).unwrap();
+        assert_eq!(latency.count(), count);
+    }
+    is(job(&result, 2), "rate", "ops/s", 150_000.0);
+}
+
+#[test]
 fn tests_of_vos_perf_are_jobs_whatever_the_version() {
     let result = import("vos-perf", "vos-perf.txt");
     assert_eq!(job(&result, 1).name, "FETCH");
@@ -338,6 +360,7 @@ const FIXTURES: &[(&str, &str, bool)] = &[
     ("mdtest", "mdtest.txt", true),
     ("io500", "io500.txt", true),
     ("spdk-nvme-perf", "spdk.txt", false),
+    ("spdk-nvme-perf", "spdk-two.txt", false),
     ("vos-perf", "vos-perf.txt", false),
     ("vos-perf", "vos-perf-2.9.txt", false),
     ("self-test", "self-test.txt", false),

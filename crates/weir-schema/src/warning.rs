@@ -189,7 +189,7 @@ pub const WARNINGS: &[WarningKind] = &[
     kind(
         "never-written",
         Wrong,
-        "parts of the file were never written: reads of holes reach no device",
+        "parts of the file, or of an NVMe drive, were never written: reads of them reach no device or no medium",
         "Write all of the file first.",
     ),
     kind(
@@ -303,6 +303,12 @@ pub const WARNINGS: &[WarningKind] = &[
         Uncertain,
         "the depth is larger than the device's queue: submission in the kernel includes waits for a place",
         "Use a smaller depth, or read the total latency.",
+    ),
+    kind(
+        "too-hot",
+        Wrong,
+        "an NVMe drive was so hot that the run ended before its time: its figures are those until then",
+        "Cool the drive, or allow it more.",
     ),
     kind(
         "unverified",

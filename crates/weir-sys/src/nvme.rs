@@ -13,10 +13,13 @@ const NUMBER: libc::Ioctl = 0x4E40;
 /// `NVME_IOCTL_ADMIN_CMD`.
 const MANAGE: libc::Ioctl = 0xC048_4E41;
 const GET_LOG: u8 = 2;
+const IDENTIFY: u8 = 6;
 /// All namespaces of a drive.
 const ALL: u32 = u32::MAX;
 /// Bytes of the log of a drive's health.
-const HEALTH: u32 = 512;
+const HEALTH: usize = 512;
+/// Bytes of what a drive says of a namespace.
+const IDENTITY: usize = 4096;
 
 /// A command of the management of drives, `struct nvme_passthru_cmd` of the kernel.
 #[repr(C)]
@@ -54,6 +57,71 @@ pub fn namespace_number(file: impl AsFd) -> Result<u32, Errno> {
     answer(unsafe { libc::ioctl(file.as_fd().as_raw_fd(), NUMBER) })
 }
 
+/// A page that the drive behind a descriptor fills.
+fn page<const N: usize>(
+    file: impl AsFd,
+    opcode: u8,
+    namespace: u32,
+    word10: u32,
+) -> Result<[u8; N], Errno> {
+    let mut page = [0_u8; N];
+    let mut command = ManagementCommand {
+        opcode,
+        namespace,
+        memory: page.as_mut_ptr().expose_provenance() as u64,
+        length: u32::try_from(N).map_err(|_| Errno::INVAL)?,
+        words10: [word10, 0, 0, 0, 0, 0],
+        ..ManagementCommand::default()
+    };
+    // SAFETY: the command names the page, which outlives the call, with its length.
+    let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), MANAGE, &raw mut command) };
+    match answer(result)? {
+        0 => Ok(page),
+        _ => Err(Errno::IO),
+    }
+}
+
+/// Number of 8 bytes at a place of a page.
+fn count(page: &[u8], at: usize) -> u64 {
+    let bytes = page[at..].first_chunk();
+    bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// Blocks of a namespace, as its drive says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamespaceBlocks {
+    /// All of them.
+    pub all: u64,
+    /// Those that hold something; all where the drive does not count them.
+    pub used: u64,
+    /// Others are read as this byte, where the drive says so.
+    pub empty_reads_as: Option<u8>,
+}
+
+impl NamespaceBlocks {
+    /// Asks the drive of the namespace behind a descriptor.
+    ///
+    /// # Errors
+    /// The kernel's; `EIO` where the drive refused.
+    pub fn ask(file: impl AsFd) -> Result<Self, Errno> {
+        let number = namespace_number(&file)?;
+        let identity: [u8; IDENTITY] = page(&file, IDENTIFY, number, 0)?;
+        Ok(Self::read(&identity))
+    }
+
+    fn read(identity: &[u8; IDENTITY]) -> Self {
+        Self {
+            all: count(identity, 0),
+            used: count(identity, 16),
+            empty_reads_as: match identity[33] & 7 {
+                1 => Some(0),
+                2 => Some(0xFF),
+                _ => None,
+            },
+        }
+    }
+}
+
 /// A drive's own account of its health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DriveHealth {
@@ -71,35 +139,17 @@ impl DriveHealth {
     /// # Errors
     /// The kernel's; `EIO` where the drive refused.
     pub fn ask(file: impl AsFd) -> Result<Self, Errno> {
-        let mut log = [0_u8; HEALTH as usize];
-        let words = HEALTH / 4 - 1;
-        let mut command = ManagementCommand {
-            opcode: GET_LOG,
-            namespace: ALL,
-            memory: log.as_mut_ptr().expose_provenance() as u64,
-            length: HEALTH,
-            words10: [words << 16 | 2, 0, 0, 0, 0, 0],
-            ..ManagementCommand::default()
-        };
-        // SAFETY: the command names the log, which outlives the call, with its length.
-        let result = unsafe { libc::ioctl(file.as_fd().as_raw_fd(), MANAGE, &raw mut command) };
-        match answer(result)? {
-            0 => Ok(Self::read(&log)),
-            _ => Err(Errno::IO),
-        }
+        let words = (HEALTH / 4 - 1) as u32;
+        let log = page(&file, GET_LOG, ALL, words << 16 | 2)?;
+        Ok(Self::read(&log))
     }
 
-    fn read(log: &[u8; HEALTH as usize]) -> Self {
-        // Counts have 16 bytes, of which no drive fills more than 8.
-        let count = |at: usize| {
-            log[at..]
-                .first_chunk()
-                .map_or(0, |c| u64::from_le_bytes(*c))
-        };
+    fn read(log: &[u8; HEALTH]) -> Self {
         Self {
             celsius: i32::from(u16::from_le_bytes([log[1], log[2]])) - 273,
-            reads: count(64),
-            writes: count(80),
+            // Counts have 16 bytes, of which no drive fills more than 8.
+            reads: count(log, 64),
+            writes: count(log, 80),
         }
     }
 }
@@ -134,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_health_log_is_read_by_its_places() {
-        let mut log = [0; HEALTH as usize];
+        let mut log = [0; HEALTH];
         log[1..3].copy_from_slice(&320_u16.to_le_bytes());
         log[64..72].copy_from_slice(&7_000_000_001_u64.to_le_bytes());
         log[80] = 5;
@@ -144,6 +194,24 @@ mod tests {
             writes: 5,
         };
         assert_eq!(DriveHealth::read(&log), expected);
+    }
+
+    #[test]
+    fn blocks_in_use_are_read_from_the_page_of_a_namespace() {
+        let mut page = [0; IDENTITY];
+        // Size, capacity and utilisation.
+        for (at, blocks) in [(0, 4_194_304_u64), (8, 4_000_000), (16, 1_048_576)] {
+            page[at..at + 8].copy_from_slice(&blocks.to_le_bytes());
+        }
+        for (feature, byte) in [(0, None), (0x19, Some(0)), (2, Some(0xFF)), (7, None)] {
+            page[33] = feature;
+            let expected = NamespaceBlocks {
+                all: 4_194_304,
+                used: 1_048_576,
+                empty_reads_as: byte,
+            };
+            assert_eq!(NamespaceBlocks::read(&page), expected);
+        }
     }
 
     #[test]
@@ -159,5 +227,6 @@ mod tests {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert_eq!(namespace_number(&file), Err(Errno::NOTTY));
         assert_eq!(DriveHealth::ask(&file), Err(Errno::NOTTY));
+        assert_eq!(NamespaceBlocks::ask(&file), Err(Errno::NOTTY));
     }
 }

@@ -16,7 +16,7 @@ use weir_doors::Refusal;
 use weir_doors::axio::MachineFacts;
 use weir_doors::fio::output::Idleness;
 use weir_doors::kio::{ModuleFacts, TargetFacts};
-use weir_doors::nvme::NvmeNamespace;
+use weir_doors::nvme::{NamespaceUse, NvmeNamespace};
 use weir_doors::{Machine, NamedPath};
 use weir_jobfile::{CompileRequest, Compiled, Context, Diagnostic, compile};
 use weir_rpc::group::RpcGroup;
@@ -211,6 +211,10 @@ impl Machine for ThisMachine {
 
     fn release_drive(&self, address: &str) -> Result<(), Refusal> {
         nvme::release(address)
+    }
+
+    fn namespace_use(&self, node: &str) -> Option<NamespaceUse> {
+        nvme::namespace_use(node)
     }
 
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {

@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use weir_doors::Refusal;
-use weir_doors::nvme::NvmeNamespace;
+use weir_doors::nvme::{NamespaceUse, NvmeNamespace};
 use weir_sys::Tree;
 use weir_sys::device::{NvmeFacts, PcieLink, nvme_namespaces};
 use weir_sys::guard::{Overrides, check_write};
-use weir_sys::nvme::DriveHealth;
+use weir_sys::nvme::{DriveHealth, NamespaceBlocks};
 use weir_sys::takeover::{self, Takeover, TakeoverError};
 
 /// All of them.
@@ -83,6 +83,20 @@ fn refused(error: TakeoverError) -> Refusal {
         },
         TakeoverError::Lacks(why) => Refusal::lacks(why),
     }
+}
+
+/// Blocks of a namespace that hold something; only root may ask.
+pub(crate) fn namespace_use(node: &str) -> Option<NamespaceUse> {
+    let NamespaceBlocks {
+        all,
+        used,
+        empty_reads_as,
+    } = NamespaceBlocks::ask(std::fs::File::open(node).ok()?).ok()?;
+    Some(NamespaceUse {
+        blocks: all,
+        used,
+        empty_reads_as,
+    })
 }
 
 /// The link that a drive could have, where that is more than it has.

@@ -100,6 +100,7 @@ fn measured(
         file: text("trigger-file"),
         after: given.parsed("trigger-timeout", |text| time(text, "0")),
         command: text("trigger"),
+        heat: None,
     };
     request.is_quiet = options.eta == Eta::Never && voice(given) == Voice::Weir;
     Ok(request)

@@ -255,6 +255,7 @@ fn triggers_and_idleness_are_kept_for_the_run() {
         file: Some("f".to_owned()),
         after: Some(weir_units::Nanos::from_secs(2)),
         command: Some("sync".to_owned()),
+        heat: None,
     };
     assert_eq!(request(text).unwrap().trigger, trigger);
     assert!(refused("--idle-prof=all a.fio").contains("system, percpu, calibrate"));

@@ -7,7 +7,7 @@ use weir_schema::catalogue::{ActsOn, Catalogue, EngineInfo, Environment, Transpo
 
 use super::{Machine, NamedPath};
 use crate::kio::TargetFacts;
-use crate::nvme::NvmeNamespace;
+use crate::nvme::{NamespaceUse, NvmeNamespace};
 
 /// Machine for tests: sample transports, and this many ranks of a launcher.
 pub(crate) struct SampleMachine(pub(crate) Option<u32>);
@@ -31,6 +31,18 @@ impl Machine for SampleMachine {
 
     fn memory_node(&self, cpu: u32) -> Option<u32> {
         Some(cpu / 4)
+    }
+
+    fn drive_health(&self, node: &str) -> Option<String> {
+        (node == "/dev/nvme0n1").then(|| "47 °C, 1 reads, 2 writes".to_owned())
+    }
+
+    fn namespace_use(&self, node: &str) -> Option<NamespaceUse> {
+        (node == "/dev/nvme0n1").then_some(NamespaceUse {
+            blocks: 131_072,
+            used: 32_768,
+            empty_reads_as: Some(0),
+        })
     }
 
     fn nvme_namespaces(&self) -> Vec<NvmeNamespace> {

@@ -2,7 +2,7 @@
 //!
 //! Not here: values with a grammar of their own (`values`), what the flags ask for (`plan`).
 
-use super::values;
+use super::{prepare, values};
 use crate::flags::Flag;
 use crate::given::FlagNeed;
 use crate::takes::Takes;
@@ -40,6 +40,13 @@ const VFIO: FlagNeed = FlagNeed::new("with `--engine vfio`", |given| {
         .text("engine")
         .is_some_and(|list| values::engines(list).is_ok_and(|all| all.contains(&"vfio")))
 });
+const DESTROYS: FlagNeed =
+    FlagNeed::new("with a pattern that writes, or --precondition", |given| {
+        given.has("precondition")
+            || given
+                .text("io-pattern")
+                .is_some_and(|word| !word.ends_with("read"))
+    });
 const PACED: FlagNeed = FlagNeed::new("with `--rate`", |given| given.has("rate"));
 
 /// Why options of a driver in user space are refused.
@@ -199,12 +206,24 @@ pub const FLAGS: &[Flag] = &[
         .needs(SEQUENTIAL),
     Flag::with_value("destroy", "TARGET", OWN, "The data of this device or PCI address may be lost")
         .repeats()
-        .needs(WRITES),
+        .needs(DESTROYS),
     Flag::with_value("takeover", "TARGET", OWN, "This drive may be taken from the kernel for the run")
         .repeats()
         .needs(VFIO),
     Flag::with_value("release", "BDF", OWN, "Give a drive back to the kernel that a run was killed with")
         .takes(values::ADDRESS),
+    Flag::with_value("precondition", "ORDER:Nx", OWN, "First write the whole of each target N times, in order (seq) or at random (rand)")
+        .takes(prepare::PASSES)
+        .repeats()
+        .long("Several are done one after the other, as seq:1x,rand:2x. --destroy is needed as for writes."),
+    Flag::with_value("steady-state", "RATE:LIMIT%", OWN, "End within -t once the rate of all cores is steady")
+        .takes(prepare::STEADY)
+        .long(
+            "iops or bw: the largest distance from the mean of one-second samples; iops_slope or bw_slope: their \
+             slope per second. The last 5 s have to be steady, or a time behind the limit, as iops:3%:5m.",
+        ),
+    Flag::with_value("max-temp", "C", OWN, "End early once a drive has so many degrees Celsius")
+        .takes(Takes::Whole(1, 1000)),
     Flag::with_value("rate", "N", OWN, "I/Os per second of all cores; latency counts from the intended start")
         .takes(Takes::Rate("I/Os")),
     Flag::with_value("arrival", "HOW", OWN, "Distance of intended starts")
@@ -214,10 +233,10 @@ pub const FLAGS: &[Flag] = &[
     Flag::with_value("buffer-compress-percentage", "N", OWN, "Share of what is written that a compressor can remove")
         .range(0, 100)
         .default("0")
-        .needs(WRITES),
+        .needs(DESTROYS),
     Flag::with_value("dedupe-percentage", "N", OWN, "Share of written blocks that repeat an earlier one")
         .range(0, 100)
         .default("0")
-        .needs(WRITES),
+        .needs(DESTROYS),
     Flag::with_value("seed", "N", OWN, "Seed of offsets, mix and content").range(0, i64::MAX).default("1"),
 ];

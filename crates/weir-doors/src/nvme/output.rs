@@ -8,9 +8,9 @@ use std::collections::BTreeSet;
 use weir_schema::{JobResult, Kind, Plan, RunResult, Stage, WorkerResult};
 use weir_stats::Histogram;
 
-use super::PEER;
 use super::targets::NAMESPACE;
 use super::values::Count;
+use super::{PEER, prepare};
 use crate::door::Printed;
 use crate::given::Given;
 use crate::house::{self, RunOptions, calls_peer};
@@ -37,6 +37,8 @@ pub(super) fn context_name(target: &str, engine: Option<&str>, core: u32) -> Str
 pub(super) struct Beginning {
     /// Share of each namespace that is done, where `-d` states it.
     percent: Option<u64>,
+    /// Groups that only write beforehand.
+    before: usize,
 }
 
 impl Beginning {
@@ -45,7 +47,8 @@ impl Beginning {
             Some(Count::Percent(percent)) => Some(percent),
             _ => None,
         };
-        Self { percent }
+        let before = prepare::groups_before(given);
+        Self { percent, before }
     }
 }
 
@@ -54,7 +57,7 @@ impl Observer for Beginning {
         let mut out = String::from("Initializing NVMe Controllers\n");
         let (mut counts, mut controllers) = (BTreeSet::new(), BTreeSet::new());
         let mut pairs = String::new();
-        for (_, job) in plan.jobs() {
+        for (_, job) in plan.jobs().filter(|(group, _)| *group >= self.before) {
             let (name, core) = job.name.rsplit_once(FROM_CORE).unwrap_or((&job.name, "0"));
             let controller = name
                 .rsplit_once(NAMESPACE)
@@ -80,9 +83,14 @@ impl Observer for Beginning {
 
 /// Prints a result.
 pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
-    let all: Vec<Figures<'_>> = result.jobs().map(Figures::of).collect();
+    let measured = result.groups.iter().skip(prepare::groups_before(given));
+    let measured = measured.flat_map(|group| &group.jobs);
+    let all: Vec<Figures<'_>> = measured.map(Figures::of).collect();
     let done: Vec<&Figures<'_>> = all.iter().filter(|one| one.operations > 0).collect();
-    let mut out = table(&done, result.groups.len() == 1);
+    let mut out = table(
+        &done,
+        result.groups.len() == prepare::groups_before(given) + 1,
+    );
     let detail = given.all("enable-sw-latency-tracking").count();
     if detail > 0 {
         for one in &done {
@@ -95,7 +103,7 @@ pub(super) fn print(result: &RunResult, given: &Given) -> Printed {
         }
     }
     let strict = RunOptions::read(given).strict;
-    let mut err = errors(result, given);
+    let mut err = errors(result, given) + &prepare::remarks(result);
     err += &strict.complaint(result.warnings.iter()).unwrap_or_default();
     let has_failed = result.failed_jobs() > 0 || all.iter().any(|one| one.errors > 0);
     let code = match house::exit_code(result, &strict) {

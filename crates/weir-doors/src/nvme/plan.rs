@@ -12,7 +12,7 @@ use weir_units::{Bytes, Iops, Nanos, QueueDepth};
 use super::cores::{self, Context};
 use super::targets::{self, Target};
 use super::values::{Count, address, capacity, duration, engines, ranges};
-use super::{list, output, refuse};
+use super::{list, output, prepare, refuse};
 use crate::given::Given;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -48,7 +48,7 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     let mut notes = idle(given);
     let mut all = targets::find(given, machine, &mut notes)?;
     let skipped = asked.skip(&mut all)?;
-    if asked.mix.has(Kind::Write) {
+    if asked.mix.has(Kind::Write) || asked.destroys_before() {
         targets::check_writes(&all, given, machine)?;
     }
     if asked.engines.contains(&OWN_DRIVER) {
@@ -64,8 +64,10 @@ pub(super) fn read(given: &Given, machine: &dyn Machine) -> Result<Request, Refu
     plan.groups = asked.groups(&contexts, &all)?;
     notes.extend(skipped);
     notes.push(asked.summary(&contexts, &all));
+    prepare::precede(&mut plan, &asked, &contexts, &all)?;
     let mut request = Request::measure(given, plan);
     request.notes = notes;
+    prepare::watch(&mut request, &asked, &all, machine)?;
     Ok(request)
 }
 
@@ -77,16 +79,16 @@ fn idle(given: &Given) -> Vec<String> {
 }
 
 /// Arguments that were checked together.
-struct Asked<'a> {
-    given: &'a Given,
-    depth: u32,
-    size: u64,
-    mix: Mix,
+pub(super) struct Asked<'a> {
+    pub(super) given: &'a Given,
+    pub(super) depth: u32,
+    pub(super) size: u64,
+    pub(super) mix: Mix,
     is_random: bool,
     time: Nanos,
     warm_up: Nanos,
     /// Each measures for the time, one after the other.
-    engines: Vec<&'static str>,
+    pub(super) engines: Vec<&'static str>,
 }
 
 impl<'a> Asked<'a> {
@@ -133,6 +135,11 @@ impl<'a> Asked<'a> {
         };
         asked.check()?;
         Ok(asked)
+    }
+
+    /// True if the targets are written before they are measured.
+    pub(super) fn destroys_before(&self) -> bool {
+        self.given.has("precondition")
     }
 
     /// # Errors
@@ -184,6 +191,11 @@ impl<'a> Asked<'a> {
                 takes_over && self.engines.len() > 1 && self.mix.has(Kind::Write),
                 "--engine vfio beside others: they keep the drive that they write; take a pattern that reads, or \
                  run vfio alone",
+            ),
+            (
+                takes_over && (given.has("precondition") || given.has("max-temp")),
+                "--engine vfio: --precondition and --max-temp ask the kernel's driver, which has not the drive; \
+                 leave them out, and prepare the drive by a run before",
             ),
             (
                 given.has("enable-uring") && !all(&["io_uring"]),
@@ -286,15 +298,8 @@ impl<'a> Asked<'a> {
         work.region.offset = Some(Size::Bytes(Bytes(first * self.size)));
         work.region.size = Some(Size::Bytes(Bytes((behind - first) * self.size)));
         work.passes.time_based = true;
-        work.targets.files = FileNames::of(&node(engine, target)?);
-        work.targets.create.allow = Some(false);
-        work.targets.open.direct = target.facts.is_direct;
-        work.targets.open.read_only = !self.mix.has(Kind::Write);
         work.targets.open.data_sync = given.has("fua") && self.mix.has(Kind::Write);
-        if self.mix.has(Kind::Write) {
-            work.content.compress_percent = given.number("buffer-compress-percentage");
-            work.content.dedupe_percent = given.number("dedupe-percentage");
-        }
+        self.aim(&mut work, engine, target)?;
         let align = given.parsed("buffer-alignment", capacity);
         work.memory.align_bytes = align.filter(|align| *align > 4096).map(Bytes);
         if given.has("hugemem-size") {
@@ -308,7 +313,27 @@ impl<'a> Asked<'a> {
         if given.has("enforce-numa") {
             job.placement.memory = MemoryNodes::Local;
         }
+        prepare::bound(&mut job, given, self.warm_up);
         Ok(job)
+    }
+
+    /// The target of a job, and what it writes there.
+    pub(super) fn aim(
+        &self,
+        work: &mut BlockWorkload,
+        engine: &str,
+        target: &Target,
+    ) -> Result<(), Refusal> {
+        let writes = work.mix.has(Kind::Write);
+        work.targets.files = FileNames::of(&node(engine, target)?);
+        work.targets.create.allow = Some(false);
+        work.targets.open.direct = target.facts.is_direct;
+        work.targets.open.read_only = !writes;
+        if writes {
+            work.content.compress_percent = self.given.number("buffer-compress-percentage");
+            work.content.dedupe_percent = self.given.number("dedupe-percentage");
+        }
+        Ok(())
     }
 
     /// The first place of a context and the one behind its last. A target with fewer places than contexts is
@@ -365,7 +390,11 @@ impl<'a> Asked<'a> {
         });
     }
 
-    fn engine(&self, name: &'static str, target: &Target) -> Result<EngineChoice, Refusal> {
+    pub(super) fn engine(
+        &self,
+        name: &'static str,
+        target: &Target,
+    ) -> Result<EngineChoice, Refusal> {
         let mut engine = EngineChoice::new(name);
         let mut set = |setting: &str| {
             engine
@@ -413,13 +442,14 @@ impl<'a> Asked<'a> {
             };
             push!(out, "; {layout}");
         }
+        out += &prepare::summary(self.given);
         if self.engines.len() > 1 {
             push!(out, "; by {}, one after the other", self.engines.join(", "));
         }
         if self.engines.contains(&OWN_DRIVER) {
             out.push_str("; the kernel has not the drives meanwhile");
         }
-        if self.mix.has(Kind::Write) {
+        if self.mix.has(Kind::Write) || self.destroys_before() {
             out.push_str("; what the targets hold is overwritten");
         }
         out

@@ -281,6 +281,9 @@ fn every_option_of_the_peer_acts_or_is_refused_by_name_with_a_reason() {
             "transport" => " trtype:PCIe",
             "allowed-pci-addr" | "release" => " 0000:01:00.0",
             "takeover" | "destroy" => " /dev/nvme0n1",
+            "precondition" => " seq:1x --destroy /dev/nvme0n1",
+            "steady-state" => " iops:3%",
+            "max-temp" => " 75",
             _ => " 4096",
         });
         let value = if flag.name == "num-qpairs" {
@@ -609,4 +612,154 @@ fn a_group_is_one_for_all_workers() {
         panic!("one group")
     };
     assert!(jobs.iter().all(|job| !job.start.barrier));
+}
+
+/// Kind, first byte, length, size of operations and passes of a job that writes beforehand.
+fn pass(job: &Job) -> (bool, u64, u64, u64, u64) {
+    let work = job.blocks().unwrap();
+    assert_eq!(work.mix.write_percent, 100);
+    assert!(!work.targets.open.read_only && !work.passes.time_based);
+    let (first, length) = part(job);
+    let size = work.sizes.size.write.max().0;
+    (work.access.random, first, length, size, work.passes.loops)
+}
+
+#[test]
+fn passes_over_the_target_come_before_the_measured_group_and_need_consent() {
+    let line = format!("{BASIC} -w randread -c 3 --precondition seq:1x,rand:2x");
+    let without = refusal(&format!("{line} a"));
+    assert!(
+        without.is_guard && without.message.contains("--destroy a"),
+        "{without}"
+    );
+    let request = request(&format!("{line} --destroy a a")).unwrap();
+    let said = request.notes.join("\n");
+    let words =
+        "; before that the targets are written whole, 1 x in order, then 2 x at random; what the";
+    assert!(said.contains(words), "{said}");
+    let plan = plan(&format!("{line} --destroy a a"));
+    let [first, second, measured] = plan.groups.as_slice() else {
+        panic!("three groups")
+    };
+    let all = 64 << 20;
+    assert_eq!(pass(&first.jobs[0]), (false, 0, all, 1 << 20, 1));
+    assert_eq!(pass(&second.jobs[0]), (true, 0, all, 4096, 2));
+    assert_eq!(
+        (first.jobs.len(), second.jobs.len(), measured.jobs.len()),
+        (1, 1, 2)
+    );
+    assert!(measured.jobs[0].blocks().unwrap().targets.open.read_only);
+    let barriers = plan.jobs().map(|(_, job)| job.start.barrier);
+    assert_eq!(barriers.collect::<Vec<_>>(), [false, true, true, false]);
+    let mut lines = output::Beginning::of(&given(words_of(&line)).unwrap());
+    let begin = lines.begin(&plan);
+    assert!(
+        !begin.contains("precondition") && begin.contains("Associating a with"),
+        "{begin}"
+    );
+}
+
+fn words_of(line: &str) -> Vec<String> {
+    words(&format!("{line} --destroy a a"))
+}
+
+#[test]
+fn writes_beforehand_are_no_rows() {
+    let line = format!("{BASIC} -w read --precondition seq:1x --destroy a a");
+    let mut result = result(vec![job_result("a from core 0", &[10], 0)]);
+    let before = vec![job_result("precondition seq:1x a", &[10, 20, 30], 0)];
+    result.groups.insert(
+        0,
+        weir_schema::GroupResult {
+            jobs: before,
+            ..weir_schema::GroupResult::default()
+        },
+    );
+    result.warnings = vec![weir_schema::Warning::new("too-hot", None, "a has 80 °C.")];
+    let text = output::print(&result, &given(words(&line)).unwrap());
+    assert!(!text.out.contains("precondition"), "{}", text.out);
+    assert!(
+        text.out.contains("a from core  0:       1.00"),
+        "{}",
+        text.out
+    );
+    assert_eq!(text.err, "WARNING: a has 80 °C.\n");
+}
+
+#[test]
+fn a_steady_rate_ends_all_cores_together() {
+    let steady = |text: &str| {
+        let plan = plan(&format!(
+            "{BASIC} -w read -c 3 -a 2 --steady-state {text} a"
+        ));
+        assert!(plan.jobs().all(|(_, job)| job.report.merge));
+        plan.jobs().next().unwrap().1.load().bounds.steady.unwrap()
+    };
+    let found = steady("iops:3%");
+    assert_eq!(found.rate, weir_schema::SteadyRate::Operations);
+    assert_eq!(found.measure, weir_schema::SteadyMeasure::Deviation);
+    assert_eq!(
+        (found.window_ns, found.ramp_ns),
+        (Nanos::from_secs(5), Nanos::from_secs(2))
+    );
+    assert!(found.in_percent && (found.limit - 3.0).abs() < 1e-9);
+    let found = steady("bw_slope:0.5%:5m");
+    assert_eq!(found.rate, weir_schema::SteadyRate::Bytes);
+    assert_eq!(found.measure, weir_schema::SteadyMeasure::Slope);
+    assert_eq!(found.window_ns, Nanos::from_secs(300));
+    for (flag, words) in [
+        (
+            "--steady-state",
+            "iops iops:3 lat:3% iops:0% iops:3%:1 iops:nan%",
+        ),
+        (
+            "--precondition",
+            "seq seq:1 seq:0x seq:101x zone:1x seq:1x,",
+        ),
+    ] {
+        for word in words.split(' ') {
+            let refusal = refusal(&format!("{BASIC} -w read {flag} {word} a"));
+            assert!(refusal.message.contains(flag), "{word}: {refusal}");
+        }
+    }
+}
+
+#[test]
+fn reads_of_a_drive_that_is_not_written_whole_are_warned_of() {
+    let warned = |text: &str| request(&format!("{BASIC} {text}")).unwrap().warnings;
+    let found = warned("-w randread");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].id, "never-written");
+    assert_eq!(
+        found[0].cause,
+        "/dev/nvme0n1: reads may hit deallocated blocks: 32768 of 131072 blocks are in use (25 %), and others are \
+         read as 00h."
+    );
+    assert!(
+        found[0]
+            .remedy
+            .contains("--precondition seq:1x --destroy /dev/nvme0n1")
+    );
+    for text in [
+        "-w randread a",
+        "-w write --destroy /dev/nvme0n1",
+        "-w read --precondition seq:1x --destroy /dev/nvme0n1",
+    ] {
+        assert!(warned(text).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn heat_ends_a_run_on_drives_that_say_how_warm_they_are() {
+    let request = request(&format!("{BASIC} -w read --max-temp 75")).unwrap();
+    let heat = request.trigger.heat.unwrap();
+    assert_eq!(
+        (heat.celsius, heat.nodes),
+        (75, vec!["/dev/nvme0n1".to_owned()])
+    );
+    let refusal = refusal(&format!("{BASIC} -w read --max-temp 75 a"));
+    assert!(
+        refusal.code == LACKS && refusal.message.contains("a has no temperature"),
+        "{refusal}"
+    );
 }
