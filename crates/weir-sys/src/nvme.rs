@@ -18,6 +18,8 @@ const IDENTIFY: u8 = 6;
 const ALL: u32 = u32::MAX;
 /// Bytes of the log of a drive's health.
 const HEALTH: usize = 512;
+/// Its words of four bytes, less one.
+const HEALTH_WORDS: u32 = 127;
 /// Bytes of what a drive says of a namespace.
 const IDENTITY: usize = 4096;
 
@@ -139,8 +141,7 @@ impl DriveHealth {
     /// # Errors
     /// The kernel's; `EIO` where the drive refused.
     pub fn ask(file: impl AsFd) -> Result<Self, Errno> {
-        let words = (HEALTH / 4 - 1) as u32;
-        let log = page(&file, GET_LOG, ALL, words << 16 | 2)?;
+        let log = page(&file, GET_LOG, ALL, HEALTH_WORDS << 16 | 2)?;
         Ok(Self::read(&log))
     }
 
