@@ -1,5 +1,5 @@
 //! Guests of the lab: the lab itself, the module kio, NVMe drives, packets over RoCE, a store on
-//! persistent memory.
+//! persistent memory, an emulated DMA card.
 
 mod kernel_lab;
 mod kio_module;
@@ -7,3 +7,4 @@ mod nvme;
 mod object_store;
 mod roce;
 mod shared;
+mod xdma;
