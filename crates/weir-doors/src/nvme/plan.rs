@@ -134,12 +134,38 @@ impl<'a> Asked<'a> {
                 .unwrap_or_else(|| vec!["io_uring"]),
         };
         asked.check()?;
+        asked.check_own_driver()?;
         Ok(asked)
     }
 
     /// True if the targets are written before they are measured.
     pub(super) fn destroys_before(&self) -> bool {
         self.given.has("precondition")
+    }
+
+    /// # Errors
+    /// Options that the engine which has the drive for itself cannot keep.
+    fn check_own_driver(&self) -> Result<(), Refusal> {
+        let given = self.given;
+        let wrong = [
+            (
+                given.has("enable-interrupt"),
+                "-E (--enable-interrupt): --engine vfio polls; leave one of them out",
+            ),
+            (
+                self.engines.len() > 1 && self.mix.has(Kind::Write),
+                "--engine vfio beside others: they keep the drive that they write; take a pattern that reads, or \
+                 run vfio alone",
+            ),
+            (
+                (given.has("precondition") || given.has("max-temp")),
+                "--engine vfio: --precondition and --max-temp ask the kernel's driver, which has not the drive; \
+                 leave them out, and prepare the drive by a run before",
+            ),
+        ];
+        let takes_over = self.engines.contains(&OWN_DRIVER);
+        let wrong = wrong.iter().find(|(is_wrong, _)| takes_over && *is_wrong);
+        wrong.map_or(Ok(()), |(_, why)| Err(refuse(why)))
     }
 
     /// # Errors
@@ -153,7 +179,6 @@ impl<'a> Asked<'a> {
             _ => false,
         };
         let all = |names: &[&str]| self.engines.iter().all(|engine| names.contains(engine));
-        let takes_over = self.engines.contains(&OWN_DRIVER);
         let wrong = [
             (
                 self.size > u64::from(u32::MAX) / 2,
@@ -182,20 +207,6 @@ impl<'a> Asked<'a> {
             (
                 given.has("polled") && !all(&["io_uring", "io_uring_cmd", OWN_DRIVER]),
                 "--polled: --engine uring and uring-cmd can poll a drive, vfio always does, and no other can",
-            ),
-            (
-                given.has("enable-interrupt") && takes_over,
-                "-E (--enable-interrupt): --engine vfio polls; leave one of them out",
-            ),
-            (
-                takes_over && self.engines.len() > 1 && self.mix.has(Kind::Write),
-                "--engine vfio beside others: they keep the drive that they write; take a pattern that reads, or \
-                 run vfio alone",
-            ),
-            (
-                takes_over && (given.has("precondition") || given.has("max-temp")),
-                "--engine vfio: --precondition and --max-temp ask the kernel's driver, which has not the drive; \
-                 leave them out, and prepare the drive by a run before",
             ),
             (
                 given.has("enable-uring") && !all(&["io_uring"]),

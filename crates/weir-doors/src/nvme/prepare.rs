@@ -5,8 +5,8 @@
 //! jobs (`plan`), looking at temperatures while the run goes on.
 
 use weir_schema::{
-    BlockSizes, BlockWorkload, Generator, Group, Job, Kind, Mix, Plan, RunResult, Size, Steady,
-    SteadyMeasure, SteadyRate, Warning,
+    BlockSizes, BlockWorkload, Generator, Group, Job, JobResult, Kind, Mix, Plan, RunResult, Size,
+    Steady, SteadyMeasure, SteadyRate, Warning,
 };
 use weir_units::{Bytes, Nanos, QueueDepth, parse};
 
@@ -278,7 +278,7 @@ pub(super) fn remarks(result: &RunResult) -> String {
         .iter()
         .filter(|warning| warning.id == "too-hot");
     hot.for_each(|warning| push!(out, "WARNING: {}\n", warning.cause));
-    let mut workers = result.jobs().flat_map(|job| job.workers());
+    let mut workers = result.jobs().flat_map(JobResult::workers);
     if let Some(found) = workers.find_map(|worker| worker.steadiness.as_ref()) {
         let word = if found.attained { "" } else { "not " };
         push!(out, "The rate was {word}steady at the end of the run\n");

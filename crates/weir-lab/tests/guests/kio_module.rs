@@ -10,9 +10,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use weir_lab::{Accel, CaseBatch, CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip, skip};
+use weir_lab::{Accel, CaseBatch, CaseRun, Lab, LabRun, or_skip, skip};
 
-use crate::shared::{Guest, case};
+use crate::shared::{Guest, case, lab_of, static_program};
 
 const MODULE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kmod/kio");
 
@@ -70,32 +70,12 @@ fn script(name: &str) -> Result<String> {
 
 /// A C program of the module's tests, for any guest.
 fn program(name: &str) -> Result<PathBuf> {
-    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let source = Path::new(MODULE).join(format!("test/{name}.c"));
-    // Two tests may be here at once.
-    let new = to.with_extension(format!("{:?}", std::thread::current().id()));
-    let output = Command::new("cc")
-        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o"])
-        .args([&new, &source])
-        .output()
-        .context("cc")?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{said}");
-    std::fs::rename(&new, &to)?;
-    Ok(to)
+    static_program(&Path::new(MODULE).join(format!("test/{name}.c")))
 }
 
 /// A lab with the newest kernel of a series, the module and its test programs.
 fn lab(series: &str) -> Result<Lab> {
-    let unpacked = Kernel::unpacked(&Places::find()?);
-    let mut of_series = unpacked.iter().rev();
-    let kernel = of_series.find(|kernel| kernel.release.starts_with(series));
-    let kernel = kernel.ok_or_else(|| Missing {
-        what: format!("no kernel {series}* under lab/kernels"),
-        remedy: "cargo xtask test --all unpacks it".to_owned(),
-    })?;
-    kernel.headers()?;
-    let lab = Lab::with_kernel(Some(&kernel.image))?
+    let lab = lab_of(series)?
         .module(MODULE)
         .file(program("kio-client")?, "lab/kio-client")
         .file(program("vectors")?, "lab/vectors")

@@ -1,5 +1,5 @@
 //! Guests of the lab: the lab itself, the module kio, NVMe drives, an IOMMU, packets over RoCE, a store on
-//! persistent memory.
+//! persistent memory, an emulated DMA card.
 
 mod iommu;
 mod kernel_lab;
@@ -8,3 +8,4 @@ mod nvme;
 mod object_store;
 mod roce;
 mod shared;
+mod xdma;

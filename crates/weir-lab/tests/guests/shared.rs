@@ -5,12 +5,14 @@
 //! processors. A test that is named waits for no guest but its own.
 
 use std::panic::catch_unwind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, OnceLock};
 
-use anyhow::{Context as _, Result, bail};
-use weir_lab::{CaseRun, LabRun, or_skip};
+use anyhow::{Context as _, Result, bail, ensure};
+use weir_lab::{CaseRun, Kernel, Lab, LabRun, Missing, Places, or_skip};
 
-use crate::{iommu, kernel_lab, kio_module, nvme, roce};
+use crate::{iommu, kernel_lab, kio_module, nvme, roce, xdma};
 
 /// The guests, those that take longest first.
 #[derive(Clone, Copy, Debug)]
@@ -20,19 +22,23 @@ pub(crate) enum Guest {
     KioNewer,
     Roce,
     Nvme,
+    Xdma,
     KioCounting,
     Iommu,
+    XdmaCounting,
     Devices,
 }
 
-const ALL: [Guest; 8] = [
+const ALL: [Guest; 10] = [
     Guest::KioDoor,
     Guest::KioModule,
     Guest::KioNewer,
     Guest::Roce,
     Guest::Nvme,
+    Guest::Xdma,
     Guest::KioCounting,
     Guest::Iommu,
+    Guest::XdmaCounting,
     Guest::Devices,
 ];
 
@@ -45,6 +51,7 @@ fn boot(guest: Guest) -> Booted {
         Guest::Nvme => nvme::boot(),
         Guest::Iommu => iommu::boot(),
         Guest::Devices => kernel_lab::boot(),
+        Guest::Xdma | Guest::XdmaCounting => xdma::boot(guest),
         kio => kio_module::boot(kio),
     });
     let run = run.unwrap_or_else(|_| bail!("its boot panicked"));
@@ -90,4 +97,35 @@ pub(crate) fn case(
         Ok(None) => Ok(None),
         Err(error) => bail!("{error}"),
     }
+}
+
+/// A lab with the newest kernel of a series that has headers.
+pub(crate) fn lab_of(series: &str) -> Result<Lab> {
+    let unpacked = Kernel::unpacked(&Places::find()?);
+    let mut of_series = unpacked.iter().rev();
+    let kernel = of_series.find(|kernel| kernel.release.starts_with(series));
+    let kernel = kernel.ok_or_else(|| Missing {
+        what: format!("no kernel {series}* under lab/kernels"),
+        remedy: "cargo xtask test --all unpacks it".to_owned(),
+    })?;
+    kernel.headers()?;
+    Lab::with_kernel(Some(&kernel.image))
+}
+
+/// Builds a C program for any guest.
+pub(crate) fn static_program(source: &Path) -> Result<PathBuf> {
+    let name = source.file_stem().context("a source has a name")?;
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // Two tests may be here at once.
+    let new = to.with_extension(format!("{:?}", std::thread::current().id()));
+    let output = Command::new("cc")
+        .args(["-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o"])
+        .arg(&new)
+        .arg(source)
+        .output()
+        .context("cc")?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{said}");
+    std::fs::rename(&new, &to)?;
+    Ok(to)
 }
