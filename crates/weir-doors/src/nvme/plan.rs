@@ -158,7 +158,7 @@ impl<'a> Asked<'a> {
                  run vfio alone",
             ),
             (
-                (given.has("precondition") || given.has("max-temp")),
+                given.has("precondition") || given.has("max-temp"),
                 "--engine vfio: --precondition and --max-temp ask the kernel's driver, which has not the drive; \
                  leave them out, and prepare the drive by a run before",
             ),
@@ -336,7 +336,7 @@ impl<'a> Asked<'a> {
         target: &Target,
     ) -> Result<(), Refusal> {
         let writes = work.mix.has(Kind::Write);
-        work.targets.files = FileNames::of(&node(engine, target)?);
+        work.targets.files = FileNames::of(&target.name_for(engine)?);
         work.targets.create.allow = Some(false);
         work.targets.open.direct = target.facts.is_direct;
         work.targets.open.read_only = !writes;
@@ -465,24 +465,6 @@ impl<'a> Asked<'a> {
         }
         out
     }
-}
-
-/// Name of what an engine opens.
-///
-/// # Errors
-/// The engine sends commands, and the target takes none.
-fn node(engine: &str, target: &Target) -> Result<String, Refusal> {
-    let name = match engine {
-        "io_uring_cmd" => target.generic_node(),
-        OWN_DRIVER => target.own_name(),
-        _ => Some(target.path.clone()),
-    };
-    name.ok_or_else(|| {
-        refuse(&format!(
-            "--engine uring-cmd: {} is no NVMe namespace, which alone takes commands\n  help: take --engine uring",
-            target.path
-        ))
-    })
 }
 
 /// Refusal where a required option is missing, or 0. The peer prints its help behind it.

@@ -3,6 +3,7 @@
 //! In: arguments, the machine. Out: targets with their names in the peer's table; a refusal of writes that
 //! nobody has consented to. Not here: devices that are mounted or in use, which the run itself refuses.
 
+use super::refuse;
 use super::values::{Transport, address, is_behind_vmd};
 use crate::given::Given;
 use crate::kio::TargetFacts;
@@ -70,10 +71,26 @@ impl Target {
         (are_numbers == [true; 2]).then(|| format!("/dev/ng{number}"))
     }
 
-    /// Name of the namespace for who has the drive for himself.
-    pub(super) fn own_name(&self) -> Option<String> {
-        let (address, number) = self.namespace.as_ref()?;
-        Some(format!("{address}/{number}"))
+    /// Name of what an engine opens.
+    ///
+    /// # Errors
+    /// The engine sends commands, and the target takes none.
+    pub(super) fn name_for(&self, engine: &str) -> Result<String, Refusal> {
+        let name = match engine {
+            "io_uring_cmd" => self.generic_node(),
+            "vfio" => {
+                let namespace = self.namespace.as_ref();
+                namespace.map(|(address, number)| format!("{address}/{number}"))
+            }
+            _ => Some(self.path.clone()),
+        };
+        name.ok_or_else(|| {
+            refuse(&format!(
+                "--engine uring-cmd: {} is no NVMe namespace, which alone takes commands\n  help: take --engine \
+                 uring",
+                self.path
+            ))
+        })
     }
 
     /// True if a word is its path or its drive's address.
