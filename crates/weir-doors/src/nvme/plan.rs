@@ -415,7 +415,7 @@ impl<'a> Asked<'a> {
         if name == OWN_DRIVER {
             set("takeover");
             if self.given.has("fua") && self.mix.has(Kind::Write) {
-                set("fua");
+                set("write_through");
             }
         } else if self.given.has("polled") {
             if target.facts.has_polling == Some(false) {

@@ -265,7 +265,7 @@ fn a_drive_is_taken_where_it_is_named_alone() {
     );
     let plan = plan(&fua);
     let (_, job) = plan.jobs().next().unwrap();
-    assert!(job.engine.flag("fua", false) && job.engine.flag("takeover", false));
+    assert!(job.engine.flag("write_through", false) && job.engine.flag("takeover", false));
 }
 
 #[test]

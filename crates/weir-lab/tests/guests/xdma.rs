@@ -210,7 +210,7 @@ is xdma0_c2h_2 errors 2
 arm xdma0_c2h_0 short@1
 errno 5 pread /dev/xdma0_c2h_0 0 4096"#;
 
-/// What drivers do that the other cases do not see.
+/// Answers of drivers that the other cases do not see.
 const FACTS: &str = r#"load
 for node in /dev/xdma0_h2c_0 /dev/xdma0_c2h_3; do
 	[ "$(stat -c '%A %g' $node)" = "crw-rw---- 6" ] || lab_fail "$(stat $node)"

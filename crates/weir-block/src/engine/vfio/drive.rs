@@ -138,14 +138,14 @@ impl Drive {
 
     fn switch_on(&self) -> io::Result<()> {
         self.write(SWITCH, 0);
-        self.wait_for(READY, 0)?;
+        self.wait_until(READY, 0)?;
         let mut admin = self.admin();
         let lengths = (ADMIN_ENTRIES - 1) << 16 | (ADMIN_ENTRIES - 1);
         self.write(ADMIN_LENGTHS, lengths);
         self.write_long(ADMIN_COMMANDS, admin.queues.commands.at());
         self.write_long(ADMIN_ENDS, admin.queues.ends.at());
         self.write(SWITCH, ON);
-        self.wait_for(READY, READY)?;
+        self.wait_until(READY, READY)?;
         let identify = Command {
             opcode: IDENTIFY,
             words10: [1, 0, 0, 0],
@@ -183,7 +183,7 @@ impl Drive {
         self.registers[STATE].load(Ordering::Acquire)
     }
 
-    fn wait_for(&self, mask: u32, wanted: u32) -> io::Result<()> {
+    fn wait_until(&self, mask: u32, wanted: u32) -> io::Result<()> {
         let begin = Instant::now();
         loop {
             let state = self.state();
@@ -296,7 +296,7 @@ impl Drive {
     pub(super) fn lose(&self) {
         if !self.is_lost.swap(true, Ordering::AcqRel) {
             self.write(SWITCH, 0);
-            let _ = self.wait_for(READY, 0);
+            let _ = self.wait_until(READY, 0);
         }
     }
 
@@ -309,7 +309,7 @@ impl Drop for Drive {
     fn drop(&mut self) {
         if !self.is_lost() {
             self.write(SWITCH, ON | GOES_OFF);
-            let _ = self.wait_for(3 << 2, WENT_OFF);
+            let _ = self.wait_until(3 << 2, WENT_OFF);
             self.lose();
         }
     }
@@ -352,11 +352,11 @@ impl Admin {
     /// Carries out a command; its result.
     fn order(&mut self, command: Command) -> io::Result<u32> {
         self.queues.put(&command, 0);
-        self.queues.tell();
+        self.queues.ring();
         let begin = Instant::now();
         loop {
             if let Some(ended) = self.queues.take() {
-                self.queues.tell_taken();
+                self.queues.ring_taken();
                 return match ended.status() & 0x7FF {
                     0 => Ok(self.queues.result()),
                     status => {

@@ -78,11 +78,11 @@ pub fn keep_drive(address: &str) -> u8 {
         Ok(group) => writeln!(out, "{GROUP}{group}"),
         Err(TakeoverError::InUse(why) | TakeoverError::Lacks(why)) => write!(out, "{why}"),
     };
-    let told = answered.and_then(|()| out.flush());
+    let heard = answered.and_then(|()| out.flush());
     if taken.is_err() {
         return 1;
     }
-    if told.is_ok() {
+    if heard.is_ok() {
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     }
     let Err(error) = give_back(&tree, address) else {

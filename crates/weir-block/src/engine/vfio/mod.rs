@@ -41,7 +41,11 @@ pub(super) const ENTRY: EngineEntry = EngineEntry {
                 "false",
                 "the drive may be taken from the kernel for the run",
             ),
-            switch("fua", "false", "a write is over when it is on the medium"),
+            switch(
+                "write_through",
+                "false",
+                "a write is over when it is on the medium",
+            ),
             switch(
                 "simulated",
                 "false",
@@ -316,7 +320,7 @@ impl Engine for UserQueue {
             return Err(refuse("no namespace is named".to_owned()));
         };
         let sizes = (setup.depth, setup.memory);
-        let lasts = setup.choice.flag("fua", false);
+        let lasts = setup.choice.flag("write_through", false);
         Self::new(drive, namespaces, sizes, lasts, setup.warnings)
             .map_err(|e| Refused::error(&e, &format!("cannot use {address}")))
     }
@@ -378,7 +382,7 @@ impl Engine for UserQueue {
 
     #[inline]
     fn commit(&mut self) -> io::Result<u32> {
-        self.own.queues.tell();
+        self.own.queues.ring();
         Ok(std::mem::take(&mut self.fresh))
     }
 
@@ -402,7 +406,7 @@ impl Engine for UserQueue {
             std::hint::spin_loop();
         }
         if taken > 0 {
-            self.own.queues.tell_taken();
+            self.own.queues.ring_taken();
             self.looks = 0;
         } else {
             self.look_at_clock()?;

@@ -26,7 +26,7 @@ pub(super) struct QueuePair {
     entries: u32,
     tail: u32,
     /// Up to where the drive knows of commands.
-    told: u32,
+    announced: u32,
     head: u32,
     phase: bool,
     in_flight: u32,
@@ -60,7 +60,7 @@ impl QueuePair {
             bells: [bell(0)?, bell(1)?],
             entries,
             tail: 0,
-            told: 0,
+            announced: 0,
             head: 0,
             phase: true,
             in_flight: 0,
@@ -93,14 +93,14 @@ impl QueuePair {
         self.in_flight += 1;
     }
 
-    /// Tells the drive of what was put.
+    /// Rings the doorbell of what was put.
     #[inline]
-    pub(super) fn tell(&mut self) {
-        if self.told != self.tail {
+    pub(super) fn ring(&mut self) {
+        if self.announced != self.tail {
             // The entries are in memory before the drive hears of them.
             fence(Ordering::Release);
             self.bells[0][0].store(self.tail, Ordering::Release);
-            self.told = self.tail;
+            self.announced = self.tail;
         }
     }
 
@@ -133,9 +133,9 @@ impl QueuePair {
         result
     }
 
-    /// Tells the drive which ends were taken.
+    /// Rings the doorbell of the ends that were taken.
     #[inline]
-    pub(super) fn tell_taken(&self) {
+    pub(super) fn ring_taken(&self) {
         self.bells[1][0].store(self.head, Ordering::Release);
     }
 }
