@@ -27,9 +27,15 @@ ln -sf "$(command -v weir)" /tmp/fio
 mkdir -p /tmp/work
 cd /tmp/work
 
+# The kernel may close a file of a process that is gone a little later.
+unload() {
+	until [ "$(cat /sys/module/xdma_emu/refcnt)" = 0 ]; do :; done
+	lab_check rmmod xdma_emu
+}
+
 # PARAMETER=VALUE...: a new card
 load() {
-	[ ! -d /sys/module/xdma_emu ] || lab_check rmmod xdma_emu
+	[ ! -d /sys/module/xdma_emu ] || unload
 	lab_check insmod /lab/xdma-emu.ko "$@"
 }
 
@@ -144,6 +150,7 @@ for mode in 0 1; do
 	job 4-1M_verify 16 16 16 16
 	job 4-X_write 2904 96 0 0
 	job 4-X_read 0 0 2904 96
+	[ $mode -eq 0 ] || break
 	job 4_var_write 4096 16 0 0
 	job 4_var_read 0 0 4096 16
 	job 4_var_verify 4096 16 4096 16
@@ -289,7 +296,7 @@ weir new xdma --memory 4m --mode verify -o small >/dev/null
 cycle=0
 while [ $cycle -lt "$CYCLES" ]; do
 	load edma=1 c2h_timeout=0 poll_mode=$((cycle % 2))
-	fio 0 small/xdma_4-ch_4-1M_verify.fio
+	[ $((cycle % 8)) -ne 0 ] || fio 0 small/xdma_4-ch_4-1M_verify.fio
 	lab_check xdma-client pwrite /dev/edma0_queue_0 0 </lab/xdma-emu.ko
 	arm xdma0_c2h_0 hang@1
 	xdma-client pread /dev/xdma0_c2h_0 0 4096 &
@@ -299,12 +306,12 @@ while [ $cycle -lt "$CYCLES" ]; do
 	wait $client
 	[ ! -d /proc/$client ] || lab_fail "the process stays"
 	xdma-client pread /dev/xdma0_c2h_0 0 4096 >/dev/null || lab_fail "the channel does not recover"
-	lab_check rmmod xdma_emu
+	unload
 	cycle=$((cycle + 1))
 	[ $cycle -ne 2 ] || before=$(free_pages)
 done
 lost=$((before - $(free_pages)))
-# Each cycle stores 4 MiB.
+# A cycle stores 4 MiB, or the file of the module.
 [ $lost -lt $((CYCLES * 512)) ] || lab_fail "$lost KiB lost in $CYCLES cycles""#;
 
 /// X7: channels have their own rate, and what is on one channel shares it.
