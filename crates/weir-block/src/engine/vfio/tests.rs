@@ -11,7 +11,8 @@ use crate::source::SlotBuffers;
 const SLOTS: u32 = 4;
 const ONE: Wait = Wait {
     at_least: 1,
-    at_most: u32::MAX,
+    // A second end would be lost.
+    at_most: 1,
     timeout_ns: None,
 };
 
