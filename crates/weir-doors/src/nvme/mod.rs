@@ -62,7 +62,6 @@ const MEASURES: Measures = Measures {
         "weir nvme-perf -q 16 -o 4096 -w randread -t 10 -LL --voice peer /dev/nvme0n1",
         "weir nvme-perf -q 32 -o 4k -w randrw -M 70 -t 60 -a 5 --destroy /dev/nvme0n1 /dev/nvme0n1",
         "weir nvme-perf -q 8 -o 128k -w read -c [0-3] -d 100% -t 600 --allowed-pci-addr 0000:01:00.0",
-        "weir nvme-perf -q 8 -o 4k -w read -t 1h --precondition seq:1x --destroy /dev/nvme0n1 /dev/nvme0n1",
         "weir nvme-perf --list",
     ],
     ..Measures::new(plan::read)
