@@ -98,8 +98,10 @@ static int do_fsync(const char *path, off_t at, size_t bytes)
 	if (fsync(fd) == 0)
 		return 0;
 	say(-1);
-	/* What failed is said once. */
-	return bytes && fsync(fd) == 0 ? 0 : bytes ? say(-1) : 1;
+	/* What failed is said once: the second one is good. */
+	if (bytes && fsync(fd) == 0)
+		return 0;
+	return bytes ? say(-1) : 1;
 }
 
 static void on_alarm(int signal)

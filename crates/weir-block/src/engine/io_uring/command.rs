@@ -114,14 +114,14 @@ const CALL: u32 = 0xC048_4E80;
 const FIXED: u32 = 1;
 /// Setup flags of entries and events of twice the usual size.
 const WIDE: IoringSetupFlags = IoringSetupFlags::SQE128.union(IoringSetupFlags::CQE32);
-const FLUSH: u8 = 0;
-const WRITE: u8 = 1;
-const READ: u8 = 2;
-const MANAGE: u8 = 9;
+pub(in crate::engine) const FLUSH: u8 = 0;
+pub(in crate::engine) const WRITE: u8 = 1;
+pub(in crate::engine) const READ: u8 = 2;
+pub(in crate::engine) const MANAGE: u8 = 9;
 /// Bit of a write that lasts when it ends.
-const LASTS: u32 = 1 << 30;
+pub(in crate::engine) const LASTS: u32 = 1 << 30;
 /// Bit of blocks whose content is given up.
-const GIVES_UP: u32 = 1 << 2;
+pub(in crate::engine) const GIVES_UP: u32 = 1 << 2;
 
 /// A namespace, and what a command to it may be.
 #[derive(Clone, Copy, Debug)]
@@ -300,7 +300,7 @@ impl CommandRing {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
-fn halves(number: u64) -> [u32; 2] {
+pub(in crate::engine) fn halves(number: u64) -> [u32; 2] {
     [number as u32, (number >> 32) as u32]
 }
 

@@ -2,13 +2,13 @@
 //!
 //! In: fields. Out: words of memory. Not here: queues.
 
+pub(super) use crate::engine::io_uring::command::{
+    FLUSH, GIVES_UP, LASTS, MANAGE, READ, WRITE, halves,
+};
+
 /// Words of an entry of a submission queue.
 pub(super) const WORDS: usize = 8;
 
-pub(super) const FLUSH: u8 = 0;
-pub(super) const WRITE: u8 = 1;
-pub(super) const READ: u8 = 2;
-pub(super) const MANAGE: u8 = 9;
 pub(super) const DELETE_SUBMISSION: u8 = 0;
 pub(super) const CREATE_SUBMISSION: u8 = 1;
 pub(super) const DELETE_COMPLETION: u8 = 4;
@@ -17,10 +17,6 @@ pub(super) const IDENTIFY: u8 = 6;
 pub(super) const SET_FEATURE: u8 = 9;
 /// Number of the feature that says how many queues there are.
 pub(super) const QUEUES: u32 = 7;
-/// Bit of a write that lasts when it ends.
-pub(super) const LASTS: u32 = 1 << 30;
-/// Bit of blocks whose content is given up.
-pub(super) const GIVES_UP: u32 = 1 << 2;
 
 /// A command.
 #[derive(Clone, Copy, Debug, Default)]

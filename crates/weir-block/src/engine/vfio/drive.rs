@@ -276,6 +276,7 @@ impl Drive {
         admin.order(create(CREATE_COMPLETION, queues.ends.at(), 1))?;
         let flags = u32::from(number) << 16 | 1;
         if let Err(error) = admin.order(create(CREATE_SUBMISSION, queues.commands.at(), flags)) {
+            // The error that came first is told; the number is not given out as used.
             let _ = admin.order(delete(DELETE_COMPLETION, number));
             return Err(error);
         }
@@ -296,6 +297,7 @@ impl Drive {
     pub(super) fn lose(&self) {
         if !self.is_lost.swap(true, Ordering::AcqRel) {
             self.write(SWITCH, 0);
+            // A drive that does not go off is gone, or behind the IOMMU all the same.
             let _ = self.wait_until(READY, 0);
         }
     }
@@ -309,6 +311,7 @@ impl Drop for Drive {
     fn drop(&mut self) {
         if !self.is_lost() {
             self.write(SWITCH, ON | GOES_OFF);
+            // One that takes too long is switched off hard.
             let _ = self.wait_until(3 << 2, WENT_OFF);
             self.lose();
         }

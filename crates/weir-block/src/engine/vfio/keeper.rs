@@ -83,6 +83,7 @@ pub fn keep_drive(address: &str) -> u8 {
         return 1;
     }
     if heard.is_ok() {
+        // An error is an end too.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
     }
     let Err(error) = give_back(&tree, address) else {

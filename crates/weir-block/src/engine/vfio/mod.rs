@@ -25,7 +25,7 @@ use weir_sys::{Availability, nvme, vfio::VfioDevice};
 use super::{EngineEntry, EngineSetup, Opens, Refused, SlotMemory, Warnings, run_engine, switch};
 use crate::op::{BlockOp, Verb};
 use board::{Board, DriveMemory, PAGE, PAGE_LENGTH, Reached};
-use command::{Command, Ended, FLUSH, GIVES_UP, LASTS, MANAGE, READ, WRITE};
+use command::{Command, Ended, FLUSH, GIVES_UP, LASTS, MANAGE, READ, WRITE, halves};
 use drive::{Drive, Namespace, OwnQueues};
 use keeper::Keeper;
 pub use keeper::{KEEPER, keep_drive};
@@ -278,11 +278,6 @@ impl UserQueue {
         );
         Err(Refused::error(&Errno::TIMEDOUT.into(), &why))
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "both halves are taken")]
-const fn halves(number: u64) -> [u32; 2] {
-    [number as u32, (number >> 32) as u32]
 }
 
 impl Engine for UserQueue {
