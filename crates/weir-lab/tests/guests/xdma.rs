@@ -87,7 +87,8 @@ until_hit() {
 /// X1: the wrong direction moves nothing, and weir says so.
 const DIRECTIONS: &str = r#"load
 errno 22 pread /dev/xdma0_h2c_0 0 4096
-head -c 4096 /lab/xdma-emu.ko | errno 22 pwrite /dev/xdma0_c2h_0 0
+head -c 4096 /lab/xdma-emu.ko >page
+errno 22 pwrite /dev/xdma0_c2h_0 0 <page
 fio 1 --name=a --filename=/dev/xdma0_h2c_0 --rw=read --bs=4k --size=64k --ioengine=psync
 says "/dev/xdma0_h2c_0 does not accept reads (wrong direction?)"
 fio 1 --name=a --filename=/dev/xdma0_c2h_0 --rw=write --bs=4k --size=64k --ioengine=psync
@@ -114,7 +115,8 @@ lab_check xdma-client pwrite /dev/xdma0_h2c_1 17179869184 <a
 xdma-client pread /dev/xdma0_c2h_3 17179869184 $size | cmp - a || lab_fail "other data"
 xdma-client pread /dev/xdma0_c2h_3 17181966336 65536 | cmp -n 65536 - /dev/zero || lab_fail "a hole"
 xdma-client pread /dev/xdma1_c2h_0 17179869184 65536 | cmp -n 65536 - /dev/zero || lab_fail "the other card"
-head -c 12582912 /dev/zero | errno 28 pwrite /dev/xdma0_h2c_0 0
+head -c 12582912 /dev/zero >long
+errno 28 pwrite /dev/xdma0_h2c_0 0 <long
 fio 1 --name=a --filename=/dev/xdma1_h2c_0 --rw=write --bs=1m --filesize=64g --size=16g --ioengine=psync
 says "/dev/xdma1_h2c_0: No space left on device""#;
 
