@@ -51,7 +51,7 @@ fn several_runs_and_a_dry_run_are_those_of_the_house() {
 #[test]
 fn by_its_verb_exit_codes_are_weirs() {
     let stage = &Stage::new();
-    let words = format!("{SHORT} --history off --find-max 'p50<1ns'").replace("1000", "200");
+    let words = format!("{SHORT} --history off --find-max 'p50<1ns'").replace("1000", "10");
     let none = by_verb(stage, &words).code(1);
     none.out("per second\n").out("rpc failures  0\n");
     let kept = by_verb(stage, &words.replace("1ns", "1s"));
